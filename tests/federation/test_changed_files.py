@@ -175,6 +175,14 @@ class PressedControlC(Unwatched):
             raise KeyboardInterrupt
 
 
+@pytest.fixture(scope="module")
+def interrupted(corpora: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = begin(tmp_path_factory.mktemp("interrupted") / "run", small_plan(model=LDA, training__rounds=2), corpora)
+    with pytest.raises(Failed, match="the run was interrupted after round"):
+        execute(folder, PressedControlC())
+    return folder.path
+
+
 @pytest.mark.parametrize(
     ("name", "harm"),
     [
@@ -186,14 +194,12 @@ class PressedControlC(Unwatched):
     ],
 )
 def test_an_interrupted_run_goes_on_from_no_changed_file(
-    name: str, harm: Callable[[Path], None], corpora: Mapping[str, Corpus], tmp_path: Path
+    name: str, harm: Callable[[Path], None], interrupted: Path, tmp_path: Path
 ) -> None:
-    folder = begin(tmp_path / "run", small_plan(model=LDA, training__rounds=2), corpora)
-    with pytest.raises(Failed, match="the run was interrupted after round"):
-        execute(folder, PressedControlC())
-    harm(folder.path / name)
+    run = Path(shutil.copytree(interrupted, tmp_path / "run"))
+    harm(run / name)
     with pytest.raises(SecuretmError, match=Path(name).name):
-        execute(reopen(folder.path), Unwatched())
+        execute(reopen(run), Unwatched())
 
 
 # ---- what is kept of it later --------------------------------------------------------------------------------------

@@ -14,8 +14,6 @@ from securetm import federate
 from securetm.corpus.corpus import Corpus
 from securetm.federation.document_minimum import TooFewToTakePart
 from securetm.federation.store import read_arrays
-from securetm.models.estimator import Estimator
-from securetm.plans.profiles import make_model
 from securetm.runs.finished import FinishedRun
 
 from ..models.small_models import EMBEDDED, OURS, small_settings
@@ -118,40 +116,3 @@ def test_a_run_ends_in_topics_or_in_a_named_error(form: str, parties: str, profi
     state = read_arrays(tmp_path / "run/release/model.safetensors", bare=True)[0]
     assert all(np.isfinite(array).all() for array in state.values())
     assert all(len(topic) for topic in result["topics"])
-
-
-MODELS: Mapping[str, Mapping[str, Any]] = {
-    "lda": {},
-    "lda, mh": {"sampler": "mh"},
-    "sentence-lda": {},
-    "sentence-lda, mh": {"sampler": "mh"},
-    "lda-vi": {},
-    "moments": {},
-    "nmf": {},
-    "nmf, counts": {"weighting": "counts"},
-    "nmf, log": {"weighting": "log"},
-    "fednmf": {},
-    "fednmf, adam": {"server": "adam", "mutual_information": 0.0, "weighting": "l2"},
-}
-DOCUMENTS: Mapping[str, list[str]] = {
-    "one document": ["river lake boat. lake"],
-    "one word": ["lake"],
-    "one word often": ["lake " * 500],
-    "a long sentence": [" ".join(["river lake boat judge"] * 600)],
-    "fewer documents than topics": ["river lake", "boat", "judge law"],
-    "a document without words": ["river lake", "zebra", "judge law"],
-}
-
-
-@pytest.mark.parametrize("documents", DOCUMENTS)
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("topics", [1, 40])
-def test_one_machine_learns_finite_topics(model: str, documents: str, topics: int) -> None:
-    made = make_model(model.split(",")[0], {"n_topics": topics, **MODELS[model]})
-    assert isinstance(made, Estimator)
-    corpus = Corpus.from_strings(DOCUMENTS[documents]).project(WORDS)
-    fitted = made.fit(corpus, epochs=4)
-    assert np.isfinite(fitted.components_).all()
-    np.testing.assert_allclose(fitted.components_.sum(axis=1), 1.0)
-    np.testing.assert_allclose(fitted.transform(corpus).sum(axis=1), 1.0)
-    assert np.isfinite(fitted.score(corpus))

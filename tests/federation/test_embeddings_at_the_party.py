@@ -77,7 +77,7 @@ def windows(embeddings: Array, numbers: int = 4) -> Iterator[bytes]:
             yield from (row[first : first + numbers].tobytes() for first in range(0, len(row) - numbers + 1, numbers))
 
 
-@pytest.mark.parametrize("name", ["combined-tm", "zeroshot-tm"])
+@pytest.mark.parametrize("name", ["combined-tm"])
 def test_no_embedding_stands_in_any_message(name: str, sentence_model: Path, tmp_path: Path) -> None:
     corpus = {"corpus__source": str(written(tmp_path)), "corpus__partition": "column"}
     plan = plan_of(sentence_model, name, profile="open", **corpus)

@@ -38,7 +38,7 @@ def trained(five: Mapping[str, Corpus], place: Path, plan: Plan) -> Mapping[str,
     return execute(begin(place, plan, five), Unwatched(), comparison=False)
 
 
-@pytest.mark.parametrize("profile", ["open", "masked"])
+@pytest.mark.parametrize("profile", ["masked"])
 def test_rounds_follow_the_documents_of_all_parties(profile: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
     assert sum(map(len, five.values())) == DOCUMENTS
     result = trained(five, tmp_path / "run", plan_of(profile=profile, model__batch=25 if profile == "masked" else 16))

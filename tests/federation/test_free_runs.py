@@ -19,7 +19,7 @@ from .conftest import small_plan
 from .played import Played, make_party
 from .private import public_words
 
-FREE = ("open", "masked", "masked_strict", "bfv", "ckks")
+FREE = ("open", "masked", "bfv")
 
 
 def run(five: Mapping[str, Corpus], folder: Path, name: str, profile: str, ledgers: Path | None) -> Mapping[str, object]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from ..quick_part import quick
 from .conftest import SHARED, SUBJECTS, small_plan
 
 PROFILES = ["masked", "masked_strict", "bfv", "ckks"]
-ROUNDS = 25
+ROUNDS = 12
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +35,22 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def ran(path: Path, corpora: Mapping[str, Corpus], **settings: Any) -> tuple[dict[str, Any], RunFolder]:
-    plan = small_plan(training__rounds=ROUNDS, model__batch=40, model__optimiser="sgd", model__learning_rate=0.001, **settings)
-    folder = begin(path, plan, corpora)
-    return execute(folder, Unwatched(), comparison=False), folder
+Ran = Callable[[str], tuple[dict[str, Any], RunFolder]]
+
+
+@pytest.fixture(scope="module")
+def ran(five: Mapping[str, Corpus], words: Path, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """A run under a profile, made when it is first asked for."""
+
+    @cache
+    def made(profile: str) -> tuple[dict[str, Any], RunFolder]:
+        public = {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": str(words)}
+        steps = {"model__batch": 40, "model__optimiser": "sgd", "model__learning_rate": 0.001}
+        plan = small_plan(profile=profile, training__rounds=ROUNDS, **steps, **public)
+        folder = begin(tmp_path_factory.mktemp(profile) / "run", plan, five)
+        return execute(folder, Unwatched(), comparison=False), folder
+
+    return made
 
 
 def weights(folder: RunFolder) -> Array:
@@ -45,10 +58,8 @@ def weights(folder: RunFolder) -> Array:
 
 
 @pytest.mark.parametrize("profile", quick(PROFILES, "masked", "bfv", "ckks"))
-def test_it_ends_where_plain_sums_end(profile: str, five: Mapping[str, Corpus], words: Path, tmp_path: Path) -> None:
-    public = {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": str(words)}
-    plain, open_folder = ran(tmp_path / "open", five, **public)
-    hidden, folder = ran(tmp_path / profile, five, profile=profile, **public)
+def test_it_ends_where_plain_sums_end(profile: str, ran: Ran) -> None:
+    (plain, open_folder), (hidden, folder) = ran("open"), ran(profile)
     # Plain gradient steps, so that an error of half a grid step stays one; float32 sums of some hundreds are as coarse.
     assert np.abs(weights(folder) - weights(open_folder)).max() < 1e-4
     assert hidden["topics"] == plain["topics"]
@@ -56,17 +67,8 @@ def test_it_ends_where_plain_sums_end(profile: str, five: Mapping[str, Corpus], 
 
 
 @pytest.mark.parametrize("profile", ["bfv", "ckks"])
-def test_where_the_parties_open_the_coordinator_never_sees_the_model(
-    profile: str, five: Mapping[str, Corpus], words: Path, tmp_path: Path
-) -> None:
-    _, folder = ran(
-        tmp_path / profile,
-        five,
-        profile=profile,
-        vocabulary__source="file",
-        origins__vocabulary="made up",
-        vocabulary__file=str(words),
-    )
+def test_where_the_parties_open_the_coordinator_never_sees_the_model(profile: str, ran: Ran, words: Path) -> None:
+    _, folder = ran(profile)
     learned = weights(folder)
     kept, _ = read_arrays(folder.coordinator / "checkpoint.safetensors")
     start = folder.agreement.model.start(

@@ -12,6 +12,7 @@ import pytest
 
 from securetm.credentials.roster import changes
 from securetm.errors import Failed, Mistake, OpenToOthers
+from securetm.federation.coordinator.coordinator import Trained
 from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.folder import NotARun
 from securetm.federation.party.joining import join
@@ -27,7 +28,7 @@ from securetm.reports.topic_page import shown_topics, topic_page
 from securetm.runs.finished import FinishedRun, load
 
 from .conftest import FIVE, texts
-from .joined import NAMES, PLAN, Organisations, trained
+from .joined import NAMES, PLAN, Joined, Organisations, trained
 from .played import Played, settled
 from .staged import WORDS
 
@@ -37,8 +38,19 @@ def organisations(keys: Path, tmp_path: Path) -> Organisations:
     return Organisations.of(keys, tmp_path / "all", PLAN)
 
 
-def test_model_words_figures_and_report_land_at_every_party(organisations: Organisations, tmp_path: Path) -> None:
-    result, joined = trained(organisations, tmp_path / "coordinator")
+@pytest.fixture(scope="module")
+def landed(keys: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Organisations, Trained, Joined]:
+    """Organisations that have trained together, for tests that change nothing of theirs."""
+    folder = tmp_path_factory.mktemp("landed")
+    made = Organisations.of(keys, folder / "all", PLAN)
+    return made, *trained(made, folder / "coordinator")
+
+
+Landed = tuple[Organisations, Trained, Joined]
+
+
+def test_model_words_figures_and_report_land_at_every_party(landed: Landed) -> None:
+    _, result, joined = landed
     assert joined.problems == {}
     for name in NAMES:
         report = joined.reports[name]
@@ -99,9 +111,10 @@ def _going_on_from(model: Path) -> str:
     return PLAN.replace(words, "") + f'continue_from = "{model}"\nearlier_weight = 2.0\n'
 
 
-def test_the_partys_folder_is_read_like_a_run(organisations: Organisations, tmp_path: Path) -> None:
-    _, joined = trained(organisations, tmp_path / "coordinator")
-    folder = Path(joined.reports["torch"]["directory"])
+def test_the_partys_folder_is_read_like_a_run(landed: Landed, tmp_path: Path) -> None:
+    _, _, joined = landed
+    folder = tmp_path / "copy"
+    shutil.copytree(joined.reports["torch"]["directory"], folder)
     finished = FinishedRun.open(folder)
     assert finished.topics(5) == [words[:5] for words in joined.reports["torch"]["topics"]]
     new = tmp_path / "new.jsonl"
@@ -112,9 +125,10 @@ def test_the_partys_folder_is_read_like_a_run(organisations: Organisations, tmp_
         FinishedRun.open(folder)
 
 
-def test_the_partys_page_shows_its_own_documents_and_knows_no_other_party(organisations: Organisations, tmp_path: Path) -> None:
-    _, joined = trained(organisations, tmp_path / "coordinator")
-    finished = FinishedRun.open(Path(joined.reports["torch"]["directory"]))
+def test_the_partys_page_shows_its_own_documents_and_knows_no_other_party(landed: Landed, tmp_path: Path) -> None:
+    organisations, _, joined = landed
+    shutil.copytree(joined.reports["torch"]["directory"], tmp_path / "copy")
+    finished = FinishedRun.open(tmp_path / "copy")
     alone = shown_topics(finished)
     assert alone.shares is None
     assert dict(alone.facts)["Trained by"] == f"torch in federation {joined.reports['torch']['federation']}, 2 rounds"
@@ -195,9 +209,10 @@ def test_a_policy_says_of_which_unit_and_allows_what_has_no_bound_by_its_name_on
         organisations.prepared("numpy")
 
 
-def test_a_run_without_a_bound_is_in_the_ledger_of_the_data_set(organisations: Organisations, tmp_path: Path) -> None:
-    _, joined = trained(organisations, tmp_path / "coordinator")
-    assert joined.problems == {}
+def test_a_run_without_a_bound_is_in_the_ledger_of_the_data_set(landed: Landed, tmp_path: Path) -> None:
+    theirs, _, joined = landed
+    shutil.copytree(theirs.folder, tmp_path / "all")
+    organisations = Organisations(tmp_path / "all", theirs.plan)
     spent = joined.reports["numpy"]["spent"]
     assert (spent["epsilon"], spent["all_runs"]) == (None, None)
     assert "profile 'masked' has no bound" in spent["unbounded_because"]
@@ -296,10 +311,8 @@ def test_a_home_that_others_may_read_is_refused(organisations: Organisations) ->
         organisations.prepared("numpy")
 
 
-def test_everything_in_a_home_is_its_owners_alone_and_no_store_holds_the_key(
-    organisations: Organisations, tmp_path: Path
-) -> None:
-    trained(organisations, tmp_path / "coordinator")
+def test_everything_in_a_home_is_its_owners_alone_and_no_store_holds_the_key(landed: Landed) -> None:
+    organisations = landed[0]
     secret = organisations.prepared("numpy").keys.identity
     for path in organisations.home("numpy").rglob("*"):
         if path.name != "roster.toml":  # everybody has it

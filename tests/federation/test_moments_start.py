@@ -46,7 +46,7 @@ def plan_of(folder: Path, profile: str = "dp-central", model: str = "lda-vi", **
     return private_plan(folder, profile, **{**paid, **settings})
 
 
-@pytest.mark.parametrize("profile", ["dp-central", "dp-distributed", "dp-local"])
+@pytest.mark.parametrize("profile", ["dp-central", "dp-distributed"])
 def test_the_first_question_is_asked_once_and_all_of_it_is_in_the_ledger(
     profile: str, five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
@@ -59,7 +59,7 @@ def test_the_first_question_is_asked_once_and_all_of_it_is_in_the_ledger(
     assert all(2.7 < spent["epsilon"] <= 3.0 for spent in result["spent"])
 
 
-@pytest.mark.parametrize("profile", ["masked", "open"])
+@pytest.mark.parametrize("profile", ["masked"])
 def test_without_a_budget_the_sum_is_exact(profile: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
     result = execute(begin(tmp_path / "run", plan_of(tmp_path, profile), five), Unwatched(), comparison=False)
     assert result["start"]["topics"] == "moments"

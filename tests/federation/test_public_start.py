@@ -69,7 +69,7 @@ def test_a_private_run_says_where_it_began_and_what_no_document_made(
         assert len(found) == 9, number
 
 
-@pytest.mark.parametrize("profile", ["bfv", "masked"])
+@pytest.mark.parametrize("profile", ["bfv"])
 def test_parties_that_open_sums_begin_at_the_same_topics(
     profile: str, five: Mapping[str, Corpus], vectors: Path, tmp_path: Path
 ) -> None:
@@ -170,7 +170,7 @@ def test_parties_add_their_own_vectors_to_the_state_of_a_network_that_reads_them
         questions.make(TRAIN, {**sent, VECTORS: state[VECTORS]})
 
 
-@pytest.mark.parametrize("profile", ["dp-central", "masked", "bfv"])
+@pytest.mark.parametrize("profile", ["dp-central", "bfv"])
 def test_a_network_through_vectors_learns_in_a_federation(
     profile: str, five: Mapping[str, Corpus], vectors: Path, tmp_path: Path
 ) -> None:

@@ -81,7 +81,7 @@ class Site:
         return started
 
 
-@pytest.fixture(params=["masked", "masked_strict", "bfv", "ckks"])
+@pytest.fixture(params=["masked", "masked_strict", "bfv", pytest.param("ckks", marks=pytest.mark.slow)])
 def site(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path: Path) -> Iterator[Site]:
     words = tmp_path / "words.txt"
     words.write_text("\n".join(sorted({*SHARED, *(w for subject in SUBJECTS.values() for w in subject)})), "utf-8")

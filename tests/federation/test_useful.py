@@ -22,8 +22,14 @@ WORDS = {"vocabulary.min_documents": 2, "vocabulary.max_share": 1.0, "vocabulary
 LDA = {"profile": "open", "model.name": "lda", "model.n_topics": 3, **WORDS}
 
 
-def test_a_model_that_learned_is_of_use(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    result = federate(corpora, tmp_path / "run", {**LDA, "training.rounds": 20, "training.held_out": 0.2})
+@pytest.fixture(scope="module")
+def compared(corpora: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    settings = {**LDA, "training.rounds": 20, "training.held_out": 0.2}
+    return federate(corpora, tmp_path_factory.mktemp("compared") / "run", settings)
+
+
+def test_a_model_that_learned_is_of_use(compared: Mapping[str, Any]) -> None:
+    result = compared
     told = result["baseline"]
     assert result["useful"] is True
     assert result["quality"]["held_out"] == pytest.approx(told["model"], rel=1e-6)
@@ -42,7 +48,7 @@ def test_a_model_that_predicts_worse_is_of_no_use(corpora: Mapping[str, Corpus],
 
 
 def test_what_too_few_documents_show_is_not_told(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    result = federate(corpora, tmp_path / "run", {**LDA, "training.rounds": 1, "training.held_out": 0.02})
+    result = federate(corpora, tmp_path / "run", {**LDA, "training.rounds": 1, "training.held_out": 0.02}, comparison=False)
     told = result["baseline"]
     assert told["documents"] < 10
     assert result["useful"] is None
@@ -51,8 +57,8 @@ def test_what_too_few_documents_show_is_not_told(corpora: Mapping[str, Corpus], 
 # ---- the comparison with each party alone ----------------------------------------------------------------------------
 
 
-def test_a_small_run_is_compared_with_all_its_documents(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    result = federate(corpora, tmp_path / "run", {**LDA, "training.rounds": 3})
+def test_a_small_run_is_compared_with_all_its_documents(compared: Mapping[str, Any]) -> None:
+    result = compared
     told = result["comparison"]
     assert told["made"]
     assert not told["sampled"]
@@ -107,7 +113,7 @@ def test_perplexity_does_not_make_a_model_useful_that_read_the_whole_text(
     }
     reading = {"model.name": "zeroshot-tm", "model.embedding_size": 6, "embeddings.model": ""}
     settings = {**LDA, **reading, "training.rounds": 5, "training.held_out": 0.2}
-    result = federate(held, tmp_path / "run", settings)
+    result = federate(held, tmp_path / "run", settings, comparison=False)
     assert result["useful"] is not True
     assert result["baseline"]["from_whole_texts"] is True
     assert result["useful"] is False or "made of all its words" in of_use(result)
