@@ -6,7 +6,7 @@ So only the name travels. The state that a question is about comes from the coor
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -153,42 +153,23 @@ class Questions:
 
     def _made(self, name: str, state: State) -> Query:
         self._check_asked(name)
-        model = self.agreement.model
+        model, words = self.agreement.model, len(self.vocabulary)
         if name == JOINT and words_in_sums(self.agreement.profile):
             return WordSums(_checked_open(state))
         if state and name in _ABOUT_NOTHING:
             raise BadState("the question is about nothing but the corpus, so no state may come with it")
-        if name in (JOINT, WORDS):
-            return self._about_words(name)
-        if not self.vocabulary or (self.candidates and name != FREQUENCIES):
+        if name not in (WORDS, JOINT) and (not words or (self.candidates and name != FREQUENCIES)):
             raise BadState("no vocabulary has been agreed on")
-        if name in (FREQUENCIES, PAIRS):
-            return self._about_agreed_words(name)
-        if name == COHERENCE:
-            return CooccurrenceCounts(_checked_top(state, len(self.vocabulary), model.most_shown_topics))
-        if name == TRAIN:
-            return model.query({**self._checked_weights(state), **self._public()})
-        return HeldOut(model, {**self._checked_whole(state), **self._public()})
-
-    def _about_words(self, name: str) -> Query:
-        """Makes a question by which words are found."""
-        if name == WORDS:
-            return WordList(MOST_WORD_BYTES)
-        return WordSketch(self.agreement.plan.vocabulary.most_candidates, counted=not self.paid)
-
-    def _about_agreed_words(self, name: str) -> Query:
-        """Makes a question about the corpus in the words that were agreed on."""
-        words = len(self.vocabulary)
-        if name == FREQUENCIES:
-            return DocumentFrequencies(words)
-        return self.agreement.topics_before.question(words, self.agreement.noise_of_start)
-
-    def _public(self) -> State:
-        """Returns what the model's answers read of public word vectors. It never comes with a message."""
-        if self.agreement.model.needs_public and not self._known:
-            public = self.agreement.public(self.vocabulary)
-            self._known = {} if public is None else public.arrays()
-        return self._known
+        made: Mapping[str, Callable[[], Query]] = {
+            WORDS: lambda: WordList(MOST_WORD_BYTES),
+            JOINT: lambda: WordSketch(self.agreement.plan.vocabulary.most_candidates, counted=not self.paid),
+            FREQUENCIES: lambda: DocumentFrequencies(words),
+            PAIRS: lambda: self.agreement.topics_before.question(words, self.agreement.noise_of_start),
+            COHERENCE: lambda: CooccurrenceCounts(_checked_top(state, words, model.most_shown_topics)),
+            TRAIN: lambda: model.query({**self._checked_weights(state), **self._public()}),
+            HELD_OUT: lambda: HeldOut(model, {**self._checked_whole(state), **self._public()}),
+        }
+        return made[name]()
 
     def _check_asked(self, name: str) -> None:
         """Refuses a question that the plan does not ask, or that its budget does not pay for."""
@@ -196,6 +177,13 @@ class Questions:
             raise UnknownQuestion(name)
         if self.paid and name not in (JOINT, PAIRS, TRAIN):
             raise NotPaidFor(name)
+
+    def _public(self) -> State:
+        """Returns what the model's answers read of public word vectors. It never comes with a message."""
+        if self.agreement.model.needs_public and not self._known:
+            public = self.agreement.public(self.vocabulary)
+            self._known = {} if public is None else public.arrays()
+        return self._known
 
     def _checked_whole(self, state: State) -> State:
         """Checks the state of the shared model. Where each party trains its own model, only the model knows its size."""

@@ -74,14 +74,11 @@ def check(profile: str, model: str | None, threat_model: str | None, parties: in
 
 def _gaps_of_profile(profile: Profile, threat_model: str | None, parties: int) -> list[Gap]:
     threats = read_threat_model(threat_model or profile.threat_model)
-    return [*_too_few(profile, parties), *profile_gaps(profile, threats, parties)]
-
-
-def _too_few(profile: Profile, parties: int) -> list[Gap]:
-    if parties >= profile.minimum_parties:
-        return []
-    few = TooFewForProfile(parties, profile.minimum_parties, profile.name)
-    return [Gap("a round can take place", "", str(few), few.advice())]
+    found = list(profile_gaps(profile, threats, parties))
+    if parties < profile.minimum_parties:
+        few = TooFewForProfile(parties, profile.minimum_parties, profile.name)
+        found = [Gap("a round can take place", "", str(few), few.advice()), *found]
+    return found
 
 
 def _coupled(agreement: Agreement) -> list[Gap]:

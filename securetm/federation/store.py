@@ -204,26 +204,10 @@ class CoordinatorStore(SqliteStore):
         path = self.folder / f"{name}.safetensors"
         return read_arrays(path) if path.is_file() else None
 
-    def drop_state(self, name: str) -> None:
-        """Deletes the state kept under that name, if there is one."""
-        (self.folder / f"{name}.safetensors").unlink(missing_ok=True)
-
-    def keep_asked(self, question: str, number: int, state: State) -> None:
-        """Writes what a question is about, before it is asked: the parties answer that number again about nothing else."""
-        write_arrays(self._asked(question, number), state, {})
-
-    def kept_asked(self, question: str, number: int) -> State | None:
-        """Returns the state that this question was about when it was asked before."""
-        path = self._asked(question, number)
-        return read_arrays(path)[0] if path.is_file() else None
-
-    def forget_asked(self) -> None:
-        """Deletes kept questions, once a checkpoint holds the state after them."""
-        for path in self.folder.glob("asked-*.safetensors"):
+    def drop_states(self, pattern: str) -> None:
+        """Deletes the states kept under such names."""
+        for path in self.folder.glob(f"{pattern}.safetensors"):
             path.unlink()
-
-    def _asked(self, question: str, number: int) -> Path:
-        return self.folder / f"asked-{question}-{number}.safetensors"
 
     def forget_after(self, serial: int) -> None:
         """Deletes the records of rounds that will be run again."""

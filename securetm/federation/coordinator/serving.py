@@ -284,28 +284,24 @@ class Serving:
 
     def _ended_before(self) -> Trained | None:
         """Returns the end of a training whose coordinator was killed before it wrote the result."""
-        coordinator, close = self._coordinator()
-        try:
+        with self._coordinator() as coordinator:
             return coordinator.ended_before()
-        finally:
-            close()
 
     def _session(self) -> Trained | Exception:
         """Runs one session. Returns the model, or why the session ended before it."""
         self.status.begins_session(rounds_kept(self.folder.coordinator), self.folder.agreement.plan.training.rounds)
-        coordinator, close = self._coordinator()
         try:
-            return coordinator.run()
+            with self._coordinator() as coordinator:
+                return coordinator.run()
         except (PartiesMissing, SurvivorsMissing, TooFewDocuments, TooFewParties, NewSessionWanted) as problem:
             missing = problem.names if isinstance(problem, PartiesMissing) else ""
             missing = problem.missing if isinstance(problem, SurvivorsMissing) else missing
             reason = type(problem).__name__
             self.status.log.write("session_ended", session=self.status.session, reason=reason, missing=missing)
             return problem
-        finally:
-            close()
 
-    def _coordinator(self) -> tuple[Coordinator, Any]:
+    @contextmanager
+    def _coordinator(self) -> Iterator[Coordinator]:
         """Makes the coordinator of a new session over the run's store."""
         folder, agreement = self.folder, self.folder.agreement
         transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
@@ -315,10 +311,12 @@ class Serving:
         store = CoordinatorStore(folder.coordinator)
         kept = store.kept_state(CHECKPOINT)
         transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
-        coordinator = Coordinator(
-            folder.members, agreement, recorded, store, OperatingSystem(), recorded, folder.keys, self.attendance, folder.holds
-        )
-        return coordinator, partial(_close, transcript, store)
+        made = folder.members, agreement, recorded, store, OperatingSystem(), recorded, folder.keys
+        try:
+            yield Coordinator(*made, self.attendance, folder.holds)
+        finally:
+            transcript.close()
+            store.close()
 
     def _await_parties(self) -> None:
         """Waits for all parties: as long as the run has patience, or for a while if it is under way and can do without.
@@ -381,19 +379,11 @@ class Serving:
 
     def _handed_out(self, rounds: int, late: frozenset[str]) -> frozenset[str]:
         """Hands the model to these parties. Returns those that took it."""
-        coordinator, close = self._coordinator()
-        try:
+        with self._coordinator() as coordinator:
             taken = coordinator.hand_out_again(rounds, sorted(late))
-        finally:
-            close()
         for name in taken:
             self.status.log.write("handed_out", party=name)
         return frozenset(taken)
-
-
-def _close(transcript: Transcript, store: CoordinatorStore) -> None:
-    transcript.close()
-    store.close()
 
 
 def served_folder(

@@ -22,7 +22,7 @@ from securetm.plans.schema import TrainingChoice
 from securetm.sessions.session_errors import SurvivorsMissing
 
 SECONDS_BETWEEN_KEEPS = 2.0
-CHECKPOINT, BEST, MARK = "checkpoint", "best", "mark-{}"
+CHECKPOINT, BEST, MARK, ASKED = "checkpoint", "best", "mark-{}", "asked-{}-{}"
 WEIGHTS = "weights"  # of STOPS in a plan
 
 
@@ -174,7 +174,7 @@ class TrainingPhase:
         came = {"rounds": self.done, "history": list(self.stopping.history), "unjudged": self.unjudged}
         store.keep_state(CHECKPOINT, state, asked | came)
         rounds.watch.kept(self.done)
-        store.forget_asked()
+        store.drop_states(ASKED.format("*", "*"))
         self._kept_at, rounds.kept = time.monotonic(), rounds.serial
 
     def _asked_before(self, question: str, state: State) -> State:
@@ -186,9 +186,9 @@ class TrainingPhase:
         if self.rounds.kept == self.rounds.serial:
             return state
         store, number, model = self.rounds.store, self.rounds.numbers.get(question, 0), self.rounds.agreement.model
-        if (kept := store.kept_asked(question, number)) is not None:
-            return {**state, **kept}
-        store.keep_asked(question, number, state if model.party_models else model.for_party(state, ""))
+        if (kept := store.kept_state(ASKED.format(question, number))) is not None:
+            return {**state, **kept[0]}
+        store.keep_state(ASKED.format(question, number), state if model.party_models else model.for_party(state, ""), {})
         return state
 
     def _judge(self, state: State) -> State:
@@ -231,7 +231,7 @@ class TrainingPhase:
         self._mark, store, every = public, self.rounds.store, self.stopping.choice.every
         if self.stopping.choice.stop == WEIGHTS:
             store.keep_state(MARK.format(self.done), public, {})
-            store.drop_state(MARK.format(self.done - 2 * every))
+            store.drop_states(MARK.format(self.done - 2 * every))
 
 
 def start(rounds: Rounds, vocabulary: Sequence[str]) -> State:

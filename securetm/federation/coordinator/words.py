@@ -26,6 +26,7 @@ from securetm.settings import require
 
 KEPT_AS = "what parties were told about words"  # in the coordinator's store
 COUNTED_AS = "what words parties were told to count"
+SUM_OF_WORDS = "sum-of-words-{}"
 
 
 def agree_on_words(rounds: Rounds) -> tuple[str, ...]:
@@ -56,8 +57,7 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
     write_bytes(store.folder / "vocabulary.txt", "\n".join(words).encode())
     _keep(rounds, KEPT_AS, words)
     store.drop(COUNTED_AS)
-    for number in range(ROUNDS_OF_WORDS):
-        store.drop_state(_summed(number))
+    store.drop_states(SUM_OF_WORDS.format("*"))
     return words
 
 
@@ -137,23 +137,19 @@ def _searched(rounds: Rounds) -> WordSearch:
 def _asked_sum(rounds: Rounds, number: int, about: State) -> Answer:
     answer = rounds.ask(JOINT, about, keep=True)
     facts = {"deviation": answer.deviation, "serial": rounds.serial, "numbers": rounds.numbers}
-    rounds.store.keep_state(_summed(number), dict(total_of(answer)), facts)
+    rounds.store.keep_state(SUM_OF_WORDS.format(number), dict(total_of(answer)), facts)
     return answer
 
 
 def _kept_sum(rounds: Rounds, number: int) -> Answer | None:
     """Returns the sum that was opened before this start, if there is one."""
-    kept = rounds.store.kept_state(_summed(number))
+    kept = rounds.store.kept_state(SUM_OF_WORDS.format(number))
     if kept is None:
         return None
     total, facts = kept
     if rounds.serial < facts["serial"]:
         rounds.serial, rounds.numbers = int(facts["serial"]), dict(facts["numbers"])
     return Answer(total, deviation=float(facts["deviation"]))
-
-
-def _summed(number: int) -> str:
-    return f"sum-of-words-{number}"
 
 
 def chosen(

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import grpc
 import grpc.aio
@@ -109,18 +109,6 @@ class Spool:
         )
 
 
-class Stream(Protocol):
-    """What grpc gives a handler of a stream."""
-
-    async def read(self) -> bytes:
-        """Waits for the next frame. At the end it returns what is no bytes."""
-        ...
-
-    async def write(self, frame: bytes) -> None:
-        """Returns once the frame is on its way, and waits while the other end does not read."""
-        ...
-
-
 @dataclass(eq=False)
 class Asked:
     """One request to one party, and the place where its reply goes."""
@@ -155,7 +143,7 @@ class Connected:
     """One open stream of a party. At most one request is under way on it; a reply that comes too late is read and dropped."""
 
     party: str
-    stream: Stream
+    stream: grpc.aio.ServicerContext
     room: SpoolRoom
     idle: Callable[[Connected], None]  # is called when a further request may be sent
     carried: Callable[[str, int, int], None]

@@ -87,16 +87,6 @@ class BackOff:
         return bound * secrets.randbelow(1 << 20) / (1 << 20)
 
 
-@dataclass(frozen=True)
-class _Answered:
-    """The last reply, which is sent again if the same request comes again after a stream was lost."""
-
-    epoch: bytes
-    number: int
-    digest: bytes
-    reply: bytes | memoryview
-
-
 @dataclass(eq=False)
 class Dialer:
     """A party's connection to its coordinator, over all streams of one process."""
@@ -108,7 +98,8 @@ class Dialer:
     most_bytes: Callable[[], int]  # of the longest request that the party reads now
     events: NetworkEvents = field(default_factory=NetworkEvents)
     back_off: BackOff = field(default_factory=BackOff)
-    _answered: _Answered | None = None
+    # The last request, by epoch, number and digest, and its reply, which is sent again if the request comes again.
+    _answered: tuple[tuple[bytes, int, bytes], bytes | memoryview] | None = None
     _failures: int = 0
     _unaccepted: int = 0
     _unaccepted_since: float = 0.0
@@ -229,14 +220,14 @@ class Dialer:
         begin = conversation.read("begin")
         request, digest = conversation.message(begin, self.most_bytes())
         self.events.carried("coordinator", len(request), 0)
-        answered = self._answered
-        if answered is None or (answered.epoch, answered.number, answered.digest) != (epoch, begin.number, digest):
-            self._answered = None  # the memory of the last reply is free before the next one is made
-            self._answered = answered = _Answered(epoch, begin.number, digest, handle(request))
+        asked, answered = (epoch, begin.number, digest), self._answered
+        if answered is None or answered[0] != asked:
+            self._answered = answered = None  # the memory of the last reply is free before the next one is made
+            self._answered = answered = asked, handle(request)
         if stop.is_set():
             raise StreamLost("this party leaves")
-        conversation.send(frames_of(begin.number, answered.reply))
-        self.events.carried("coordinator", 0, len(answered.reply))
+        conversation.send(frames_of(begin.number, answered[1]))
+        self.events.carried("coordinator", 0, len(answered[1]))
 
 
 @dataclass(eq=False)

@@ -135,7 +135,15 @@ def adapt(
     fit, back = documents.split(1 - _HELD_BACK, seed ^ _SPLIT)
     if not len(fit) or not back.lengths().sum():
         return Adapted(model, _whole(model, shared, documents, seed), held, 0, ())
-    step = _Steps(here, max(1, -(-rounds // _ROUNDS)), seed, on_round)
+    unit, done = max(1, -(-rounds // _ROUNDS)), 0
+
+    def step(state: State, documents: Any, weight: float, length: int, memory: Memory) -> tuple[State, Memory]:
+        """Trains a stage, and counts the rounds of all of them."""
+        nonlocal done
+        numbers, done = range(done, done + length * unit), done + length * unit
+        memory, begun = dict(memory), here.weighing_earlier(state, weight)
+        return trained_on(here, begun, documents, numbers, seed, memory, lambda n, _: on_round(n, _LENGTH * unit)), memory
+
     state, memory = start, Memory()
     tried, kept = [_unseen(model, shared, back, seed)], [(start, memory)]
     for weight, length in STAGES:
@@ -153,25 +161,6 @@ def _chosen(tried: Sequence[float]) -> int:
     """The stage that predicts best; 0 is the shared model, whose figure is known to be too good."""
     fair = [tried[0] * _SEEN, *tried[1:]]
     return int(np.argmin([value if np.isfinite(value) else np.inf for value in fair]))
-
-
-@dataclass
-class _Steps:
-    """Trains a stage at a time, and counts the rounds of all of them."""
-
-    model: TopicModel
-    unit: int  # rounds of a stage of length 1
-    seed: int
-    on_round: OnRound
-    done: int = 0
-
-    def __call__(self, state: State, documents: Any, weight: float, length: int, memory: Memory) -> tuple[State, Memory]:
-        numbers = range(self.done, self.done + length * self.unit)
-        memory, whole = dict(memory), _LENGTH * self.unit
-        begun = self.model.weighing_earlier(state, weight)
-        state = trained_on(self.model, begun, documents, numbers, self.seed, memory, lambda done, _: self.on_round(done, whole))
-        self.done = numbers.stop
-        return state, memory
 
 
 def rounds_of_adapting(rounds: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -48,18 +47,6 @@ _CLEAR = "the coordinator, as it is"
 _NOISED = "the coordinator, with this party's noise in it"
 
 
-@dataclass(frozen=True)
-class PreviewedQuestion:
-    """One question of the run, and what an answer to it is."""
-
-    question: str
-    what: str
-    times: int  # at most
-    bytes: int  # of the longest message of one answer
-    seen_by: str
-    allowed: bool  # by the party's own policy
-
-
 def preview(joining: Joining) -> dict[str, Any]:
     """Returns everything that `securetm join --dry-run` says."""
     agreement, roster = joining.agreement, joining.roster
@@ -70,7 +57,7 @@ def preview(joining: Joining) -> dict[str, Any]:
         "members": list(roster.members),
         "documents": len(joining.corpus),
         "engine": joining.file.engine.facts(),
-        "leaves_home": [asdict(one) for one in questions_of(agreement, joining)],
+        "leaves_home": list(questions_of(agreement, joining)),
         "cost": cost(joining),
         "starts_from": [
             {"setting": one.setting, "shown": one.shown, "origin": one.origin.in_words(), "accepted_as": accepted_as(one)}
@@ -80,8 +67,8 @@ def preview(joining: Joining) -> dict[str, Any]:
     }
 
 
-def questions_of(agreement: Agreement, joining: Joining) -> Iterator[PreviewedQuestion]:
-    """Returns each question that the plan asks, in the order in which it asks."""
+def questions_of(agreement: Agreement, joining: Joining) -> Iterator[dict[str, Any]]:
+    """Each question that the plan asks, in its order: how often at most, and the longest message of an answer, in bytes."""
     questions, profile, members = Questions(agreement), agreement.profile, joining.roster.members
     questions.adopt(agreement.longest_list)
     start = agreement.model.start(questions.vocabulary, np.random.default_rng(0))
@@ -92,7 +79,8 @@ def questions_of(agreement: Agreement, joining: Joining) -> Iterator[PreviewedQu
         terms = compile_route(questions.make(name, about.get(name, {})).terms, profile, cohort_of(profile, members)).terms
         longest = profile.aggregation.longest(len(members), 0, terms)[0]
         allowed = joining.file.policy.allows_question(name)
-        yield PreviewedQuestion(name, _WHAT[name], questions.times(name), longest, _seen_by(agreement), allowed)
+        asked = {"question": name, "what": _WHAT[name], "times": questions.times(name)}
+        yield {**asked, "bytes": longest, "seen_by": _seen_by(agreement), "allowed": allowed}
 
 
 def _seen_by(agreement: Agreement) -> str:

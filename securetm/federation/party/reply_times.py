@@ -12,7 +12,6 @@ import math
 import threading
 import time
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -30,18 +29,6 @@ KEPT_AS = "reply interval in seconds"  # in the party's store, so that a restart
 _ADOPT = "adopt"  # the message that tells a party the list of words
 _READ_DOCUMENTS = (_ADOPT, JOINT, PAIRS, TRAIN)  # all that a party reads documents for under a budget
 _LOG = logging.getLogger(__name__)
-
-
-class Clock(Protocol):
-    """Tells the time in seconds from any beginning, and waits."""
-
-    def now(self) -> float:
-        """Returns seconds that never go back."""
-        ...
-
-    def wait(self, seconds: float) -> None:
-        """Waits so long."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -74,7 +61,7 @@ class PacedParty:
     """
 
     party: Party
-    clock: Clock = field(default_factory=SystemClock)
+    clock: SystemClock = field(default_factory=SystemClock)
     interval: float | None = None  # seconds after which an answer leaves; None before the first one
     longest: float | None = None  # seconds with the documents, of an answer that all of them take part in
     overruns: int = 0  # answers that took longer than the interval

@@ -166,7 +166,7 @@ def unpack_request(message: bytes, limits: Mapping[str, int] | None = None) -> t
         raise Malformed("the coordinator", "it asks for nothing")
     packed = getattr(request, name)
     values = {field.name: getattr(packed, field.name) for field in fields(BODIES[name])}
-    body = BODIES[name](**{field: _CHECKED[field](value) if field in _CHECKED else value for field, value in values.items()})
+    body = BODIES[name](**{field: _checked(field, value) for field, value in values.items()})
     if max([value for value in vars(body).values() if isinstance(value, int)], default=0) >= MOST_COUNTED:
         raise Malformed("the coordinator", "a number is too large")
     if isinstance(body, Ask) and (len(body.after) not in (0, len(body.members)) or max(body.after, default=0) >= MOST_COUNTED):
@@ -256,36 +256,37 @@ def _array(packed: pb.Array) -> Array:
     return np.frombuffer(packed.data, dtype=kind).reshape(shape).copy()  # its own memory, which torch may wrap
 
 
-def _signed(parts: Sequence[bytes]) -> tuple[bytes, ...]:
-    if any(len(part) > LONGEST_SIGNED for part in parts):
-        raise Malformed("the coordinator", "a signed head of a ledger is too long")
-    return tuple(parts)
-
-
-def _linked(links: Sequence[bytes]) -> tuple[bytes, ...]:
-    whole = all(len(one) % LINK == 0 and len(one) <= MOST_LINKS * LINK for one in links)
-    if not whole or sum(map(len, links)) > MOST_LINKED:
-        raise Malformed("the coordinator", _LINKS)
-    return tuple(links)
-
-
-def _members(names: Sequence[str]) -> tuple[str, ...]:
-    if not 1 <= len(names) <= MOST_MEMBERS or len(set(names)) != len(names):
-        raise Malformed("the coordinator", "the list of members is empty, too long or repeats a name")
-    return tuple(names)
-
-
 _NEITHER = "it is neither an answer nor a refusal"
 _LINKS = "the links between heads of ledgers are too long, too many or broken off"
-_CHECKED: Mapping[str, Callable[[Any], Any]] = {  # by the field that needs it, in every body
-    "members": _members,
-    "state": _state,
-    "after": tuple,
-    "witnesses": _signed,
-    "heads": _signed,
-    "statements": _signed,
-    "links": _linked,
+_SIGNED = (lambda parts: all(len(part) <= LONGEST_SIGNED for part in parts), "a signed head of a ledger is too long")
+_LISTS: Mapping[str, tuple[Callable[[Sequence[Any]], bool], str]] = {  # of every body: what a list must be, or the refusal
+    "members": (
+        lambda names: 1 <= len(names) <= MOST_MEMBERS and len(set(names)) == len(names),
+        "the list of members is empty, too long or repeats a name",
+    ),
+    "after": (lambda _: True, ""),
+    "witnesses": _SIGNED,
+    "heads": _SIGNED,
+    "statements": _SIGNED,
+    "links": (
+        lambda links: (
+            all(len(one) % LINK == 0 and len(one) <= MOST_LINKS * LINK for one in links) and sum(map(len, links)) <= MOST_LINKED
+        ),
+        _LINKS,
+    ),
 }
+
+
+def _checked(field: str, value: Any) -> Any:
+    """Returns a field as the roles read it, or refuses it."""
+    if field == "state":
+        return _state(value)
+    if field not in _LISTS:
+        return value
+    fits, problem = _LISTS[field]
+    if not fits(value):
+        raise Malformed("the coordinator", problem)
+    return tuple(value)
 
 
 def _parsed(kind: type[M], message: bytes, sender: str, limits: Mapping[str, int]) -> M:
