@@ -186,20 +186,20 @@ def assert_real_topics(path: Path) -> None:
 
 def test_more_topics_than_documents(tmp_path: Path) -> None:
     few = {name: Corpus.from_strings([" ".join(SUBJECTS[name])] * 3, name=name) for name in ("north", "south")}
-    ran(tmp_path / "run", small_plan(model__n_topics=30, training__rounds=3, comparison=False), few)
+    ran(tmp_path / "run", small_plan(model__n_topics=30, training__rounds=3), few, comparison=False)
     assert_real_topics(tmp_path / "run")
 
 
 def test_no_word_is_in_enough_documents(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     with pytest.raises(Misuse, match="none of 40 words") as refusal:
-        ran(tmp_path / "run", small_plan(vocabulary__min_documents=1000, comparison=False), corpora)
+        ran(tmp_path / "run", small_plan(vocabulary__min_documents=1000), corpora, comparison=False)
     assert refusal.value.advice()
 
 
 def test_a_vocabulary_of_one_word_is_refused(tmp_path: Path) -> None:
     alike = {name: Corpus.from_strings(["river " + name] * 5, name=name) for name in ("north", "south")}
     with pytest.raises(Misuse) as refusal:
-        ran(tmp_path / "run", small_plan(vocabulary__min_documents=6, comparison=False), alike)
+        ran(tmp_path / "run", small_plan(vocabulary__min_documents=6), alike, comparison=False)
     assert refusal.value.advice()
 
 

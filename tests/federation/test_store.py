@@ -131,7 +131,7 @@ def test_what_a_question_is_about_is_synced_before_it_is_asked(tmp_path: Path, m
         kept.keep_state("asked-train-3", {"weights": np.arange(3.0)}, {})
         asked = kept.kept_state("asked-train-3")
     assert asked is not None
-    assert asked["weights"].tolist() == [0.0, 1.0, 2.0]
+    assert asked[0]["weights"].tolist() == [0.0, 1.0, 2.0]
     assert {(tmp_path / "asked-train-3.safetensors").stat().st_ino, tmp_path.stat().st_ino} <= set(synced)
 
 
