@@ -14,7 +14,7 @@ from functools import cache
 from lab.documents import JudgedDocuments
 from lab.federations import federated
 from lab.measuring import OnProgress, Row, figure, record, told, within
-from lab.reproduce.contenders import FEDERATED, FIRM, PUBLIC, SHIPPED, Contender
+from lab.reproduce.contenders import FEDERATED, FIRM, PUBLIC, Contender
 from lab.reproduce.noise_frontiers import RATE, SETTINGS
 from lab.reproduce.noise_frontiers import ROUNDS as STEPS
 from lab.synthetic_documents import LdaNodes, lda_nodes
@@ -63,7 +63,7 @@ def measured() -> list[TimedModel]:
     prodlda = {**SETTINGS, "batch": round(RATE * DOCUMENTS / PARTIES)}
     shown = {name: one for name, one in FEDERATED.items() if name != FIRM and not one.oracle}
     return [
-        *(TimedModel(name, one, is_limited=name != SHIPPED) for name, one in shown.items()),
+        *(TimedModel(name, one, is_limited=True) for name, one in shown.items()),
         TimedModel(PRODLDA, Contender(PRODLDA, prodlda, {}, lambda documents, epsilon: STEPS)),  # noqa: ARG005
         TimedModel(PUBLIC, FEDERATED[PUBLIC], CITED_TOPICS, CITED_WORDS, is_cited=True),
     ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from lab.documents import JudgedDocuments
-from lab.peers.lda_vi import ThresholdLDA, knowing_assignments, knowing_topics
+from lab.peers.lda_vi import knowing_assignments, knowing_topics
 from lab.peers.other_packages import TOMOTOPY, PeerProcess
 from lab.peers.spectral_lda import by_spectral_lda
 from lab.reproduce.frontier_cases import CENTRAL, DISTRIBUTED, HELPERS, LOCAL, PARTIES, FrontierCase
@@ -31,7 +31,7 @@ RADIUS = 2.0  # of the clip: in 1,000 words, nine documents of ten have a longer
 DELTA = 1e-5
 STARTED, STARTED_PLAIN = "lda-vi, start by moments and vectors", "lda-vi, start by moments"
 TOLD = "lda-vi, told that texts have five words"  # where it begins is left to the rule for short texts
-PUBLIC, PLAIN, MOMENTS, SHIPPED = "lda-vi, public start", "lda-vi, plain start", "moments", "lda-vi of 0.1.0"
+PUBLIC, PLAIN, MOMENTS = "lda-vi, public start", "lda-vi, plain start", "moments"
 TOPICS_KNOWN, ASSIGNED = "oracle: true topics known", "oracle: assignments known"
 FIRM = "lda-vi, public start, without tempering"
 AGAIN = "lda-vi, public start, trained again"  # where more was measured later: its words by relevance
@@ -84,10 +84,6 @@ def _by_epsilon(without: int, few: int, *of_epsilon: tuple[float, int]) -> Round
     return rounds
 
 
-def _threshold(agreement: Agreement, documents: JudgedDocuments) -> Agreement:  # noqa: ARG001 - no oracle
-    return replace(agreement, model=ThresholdLDA.of(agreement.plan.model.settings))
-
-
 def _by_rule(documents: int, epsilon: float | None) -> int:  # noqa: ARG001 - the rule reads a plan
     return 20 if epsilon is None else 0
 
@@ -98,7 +94,6 @@ def _once(documents: int, epsilon: float | None) -> int:  # noqa: ARG001 - alway
 
 _VI: Mapping[str, Any] = {name: value for name, value in VariationalLDA.budget_defaults.items() if name != "totals"}  # by rule
 _FIRM: Mapping[str, Any] = {**_VI, "tempering": 1.0}
-_EARLIER: Mapping[str, Any] = {**_FIRM, "shares_alpha": 0.0, "totals": 0.0}  # version 0.1.0
 FEDERATED: Mapping[str, Contender] = {
     PUBLIC: Contender("lda-vi", _VI, {"start": "public"}, _by_rule),
     AGAIN: Contender("lda-vi", _VI, {"start": "public"}, _by_rule),
@@ -110,7 +105,6 @@ FEDERATED: Mapping[str, Contender] = {
     MOMENTS: Contender("moments", {}, {}, _once, radius=1.0),  # its rows have that length
     TOPICS_KNOWN: Contender("lda-vi", _VI, {"start": "plain"}, _once, knowing_topics, oracle=True),
     ASSIGNED: Contender("lda-vi", _VI, {"start": "plain"}, _once, knowing_assignments, oracle=True),
-    SHIPPED: Contender("lda-vi", _EARLIER, {"start": "plain"}, _by_epsilon(20, 20, (1.0, 7), (3.0, 10), (8.0, 20)), _threshold),
 }
 
 

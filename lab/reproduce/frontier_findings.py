@@ -22,7 +22,6 @@ from lab.reproduce.contenders import (
     NOISED,
     PLAIN,
     PUBLIC,
-    SHIPPED,
     SPECTRAL,
     STARTED,
     STARTED_PLAIN,
@@ -49,7 +48,7 @@ RELEVANT = ("npmi_held_out_relevant", "diversity_relevant", "product_relevant", 
 FIGURES = (*JUDGED, *RELEVANT, "rounds", "seconds", "megabytes", "noise")
 SHOWN = (*SAME[:5], *JUDGED[:5], "rounds", "seconds")  # in a terminal, which has no room for more
 # More than a few lines nobody could tell apart.
-DRAWN = (*((model, CENTRAL) for model in (PUBLIC, PLAIN, MOMENTS, SHIPPED, SPECTRAL)), (PUBLIC, DISTRIBUTED))
+DRAWN = (*((model, CENTRAL) for model in (PUBLIC, PLAIN, MOMENTS, SPECTRAL)), (PUBLIC, DISTRIBUTED))
 SPREAD = ("f1", "held_out")
 PLOTTED = {"f1": "classification (macro F1)", "perplexity": "perplexity of held-out words", "product": "NPMI x diversity"}
 
@@ -156,7 +155,7 @@ _AS = {PUBLIC: STARTED, PLAIN: STARTED_PLAIN}  # whose goals are those of the st
 NO_MORE_EPSILON = 1.3  # times the epsilon of central noise for the same figure
 JUDGED_AT = (1.0, 3.0, 8.0)
 READABLE = 0.13  # NPMI times diversity: what a trial without noise had, by its heaviest words
-NOT_OURS = (FREQUENCIES, NOISED, CONTROL, SPECTRAL, SHIPPED)  # what stands beside the models, and the version before
+NOT_OURS = (FREQUENCIES, NOISED, CONTROL, SPECTRAL)  # what stands beside the models
 SURE = (5.0, 95.0)  # percentiles
 _NOTHING_KNOWN = {"topics_known": None, "assignments_known": None, "noised_frequencies": None}
 

@@ -28,7 +28,6 @@ from lab.reproduce.contenders import (
     NOISED,
     PLAIN,
     PUBLIC,
-    SHIPPED,
     SPECTRAL,
     STARTED,
     STARTED_PLAIN,
@@ -63,7 +62,7 @@ SEEDS = (0, 1, 2)
 
 def blocks(corpora: Sequence[str]) -> list[FrontierBlock]:
     """What is tried: everything by central noise on 20 Newsgroups, and less of the rest; most seeds of what is recommended."""
-    private, oracles = (PUBLIC, PLAIN, MOMENTS, SHIPPED), [name for name, one in FEDERATED.items() if one.oracle]
+    private, oracles = (PUBLIC, PLAIN, MOMENTS), [name for name, one in FEDERATED.items() if one.oracle]
     both, beside, few = (NO_NOISE, CENTRAL), NEVER_PRIVATE, (NEWS_FEW, SNIPPETS_FEW)
     if INSTEAD in corpora:
         return [FrontierBlock(INSTEAD, 20, private, both, (0,)), FrontierBlock(INSTEAD, 20, beside, (NO_NOISE,), (0,))]
@@ -75,7 +74,7 @@ def blocks(corpora: Sequence[str]) -> list[FrontierBlock]:
         FrontierBlock(NEWS, 20, (STARTED, STARTED_PLAIN), (NO_NOISE,), SEEDS[:1]),
         *(FrontierBlock(name, 20, (STARTED, STARTED_PLAIN), (CENTRAL,), SEEDS[:1]) for name in (TITLES, NEWS_FEW)),
         FrontierBlock(TITLES, 20, (TOLD,), (CENTRAL, DISTRIBUTED, LOCAL), SEEDS[:1]),
-        FrontierBlock(NEWS, 20, (AGAIN, FIRM, SHIPPED), both, SEEDS[:1]),
+        FrontierBlock(NEWS, 20, (AGAIN, FIRM), both, SEEDS[:1]),
         FrontierBlock(NEWS, 20, oracles, (CENTRAL,), (0,)),
         FrontierBlock(NEWS, 20, (PUBLIC,), (DISTRIBUTED,), SEEDS),
         FrontierBlock(NEWS, 20, [name for name in private if name != PUBLIC], (DISTRIBUTED,), (0,)),
@@ -87,7 +86,7 @@ def blocks(corpora: Sequence[str]) -> list[FrontierBlock]:
         FrontierBlock(NEWS, 50, private, both, (0,)),
         *(FrontierBlock(name, 20, (*private, FIRM), both, (0,)) for name in (SNIPPETS, TITLES)),
         *(FrontierBlock(name, 20, (PUBLIC,), both, SEEDS) for name in few),
-        *(FrontierBlock(name, 20, (PLAIN, MOMENTS, SHIPPED), both, SEEDS[:1]) for name in few),
+        *(FrontierBlock(name, 20, (PLAIN, MOMENTS), both, SEEDS[:1]) for name in few),
         *(FrontierBlock(name, 20, oracles, (CENTRAL,), (0,)) for name in few),
         *(FrontierBlock(name, 20, (PUBLIC,), (DISTRIBUTED, LOCAL), (0,)) for name in (SNIPPETS, TITLES, NEWS_FEW)),
     ]

@@ -22,7 +22,6 @@ from lab.reproduce.contenders import (
     MOMENTS,
     PLAIN,
     PUBLIC,
-    SHIPPED,
     TOPICS_KNOWN,
 )
 from lab.reproduce.frontier_cases import (
@@ -56,7 +55,7 @@ def three_subjects() -> JudgedDocuments:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", [PLAIN, SHIPPED, ASSIGNED])
+@pytest.mark.parametrize("model", [PLAIN, ASSIGNED])
 def test_a_row_is_a_federation_that_paid_for_what_it_learned(model: str, three_subjects: JudgedDocuments) -> None:
     case = FrontierCase("little", 3, model, CENTRAL, 8.0, 0)
     row = federation_row(case, settings_of(case, len(three_subjects.raw)), three_subjects)
@@ -76,7 +75,7 @@ def test_oracles_are_told_the_truth(three_subjects: JudgedDocuments) -> None:
 
 
 def test_cases_are_chosen_by_their_fields() -> None:
-    cases = list(FrontierBlock(NEWS, 20, (PLAIN, SHIPPED), (NO_NOISE, CENTRAL), (0, 1)).cases())
+    cases = list(FrontierBlock(NEWS, 20, (PLAIN, MOMENTS), (NO_NOISE, CENTRAL), (0, 1)).cases())
     assert len(cases) == 2 * 2 * (1 + len(EPSILONS))
     assert {case.epsilon for case in chosen(cases, ["epsilon=1", "epsilon=none", "seed=0"])} == {1.0, None}
     with pytest.raises(BadSetting, match="fits no case"):
