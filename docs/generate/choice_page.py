@@ -122,23 +122,25 @@ def choice_page() -> str:
         "<!-- Made by `python -m docs.generate.choice_page`: change that file, and not this one. -->",
         "# Which profile do I need?",
         "`securetm choose` asks six questions. It answers with one profile, the reason, what it costs, what it does not "
-        "protect, the two next best, and a plan to train with. It never takes a profile that promises less than was asked: "
-        "where none fits, it says what would have to change, and exits 1.",
+        "protect, and a plan. It never takes a profile that promises less than was asked: where none fits, it says what would "
+        "have to change, and exits 1.",
         "<!-- picture: which-profile.svg -->",
         "The picture is its path for five parties.",
         _EXAMPLE,
         "## The questions",
-        *_questions(),
+        listed(_questions()),
         "## Where the answers lead",
         "Of all profiles without a gap it takes the one that costs least: quality first, then bytes. In each cell stands what "
         f"it answers for 100,000 documents. Where nobody looks it is {_linked(leads_to(_NOBODY))}.",
         *_outcomes(),
         "A party that may lie is kept out as one that looks for documents: only noise limits what it can find out. "
-        "A model that goes to others (question 3) has readers that look.",
+        "A model that goes to others has readers that look.",
         *_never(),
-        "## What each costs, and what it does not protect",
-        table(("profile", "it needs", "perplexity", "F1", "bytes", "what it does not protect"), map(_cost_row, _ranked())),
+        "## What each costs",
+        table(("profile", "it needs", "perplexity", "F1", "bytes"), map(_cost_row, _ranked())),
         *_measured(),
+        "## What each does not protect",
+        listed(_limits()),
         _CHECKED,
     )
 
@@ -168,18 +170,11 @@ $ securetm check plan.toml
 No gap: every claim that the threat model private_answers requires is made.
 ```
 
-Where documents or persons have a budget, it forecasts whether the model will be of use, and writes into the plan the model, the
-start, the words, topics and rounds of which it expects most
-([how good a forecast is](how-to/choose-epsilon.md#4-ask-whether-the-model-will-be-of-use)).
-`--document-length` says about how many words a document has, and makes the band narrower. Of settings that it cannot tell apart
-it takes the one with most words and topics. Change what you know better: `securetm run` forecasts any plan before it spends.
+Under a budget the plan has the model, start, words, topics and rounds of which most is
+[expected](how-to/choose-epsilon.md#4-ask-whether-the-model-will-be-of-use). Epsilon is that of all trainings that you name.
 
-What each training on the same documents tells adds up. So it asks how often you will train: epsilon is that of all trainings,
-and the plan has the noise with which one ledger admits as many. What it says of rounds, bytes and time is of the plan's run, in
-proportion to a run that was measured, which it names.
-
-Without the file, the command asks. An option answers one question in advance, and goes before the file: with a coordinator that
-may lie, no profile fits three hospitals.
+Without the file the command asks. An option goes before the file: with a coordinator that may lie, no profile fits three
+hospitals.
 
 <!-- fails with 1 -->
 ```console
@@ -195,29 +190,26 @@ $ securetm compare-profiles masked dp-distributed
 $ securetm explain dp-distributed
 ```
 
-`compare-profiles` has one row a question, and marks what differs. `explain` says who sees what, what protects it and what is
-spent. `securetm check` names every gap between a profile, or a plan, and its threat model, and exits 1 if there is one.
-A profile of your own is a file that ends in `.toml`."""
+`explain` says who sees what, what protects it and what is spent. `securetm check` names every gap between a profile, or a plan,
+and its threat model, and exits 1 if there is one. A profile of your own is a file that ends in `.toml`."""
 
 
 def _questions() -> Iterator[str]:
-    seen = 0
     for question in QUESTIONS:
-        if question.number != seen:
-            yield f"### {question.number}. {question.text.partition(' Several')[0]} {{#question-{question.number}}}"
-            seen = question.number
-        else:
-            yield question.text
-        options = [f"`{name}`: {meaning}" for name, meaning in question.options.items()]
+        options = "; ".join(f"`{name}`: {meaning}" for name, meaning in question.options.items())
         several = " Several are possible." if question.several else ""
-        yield (listed(options) + "\n\n" if options else "") + f"As an option: `{question.flag}`.{several}"
+        text = question.text.partition(" Several")[0]
+        yield f"`{question.flag}`: {text}{several}" + (f" ({options})" if options else "")
 
 
 def _outcomes() -> Iterator[str]:
     """For each choice of secrets, a table of who looks, and how large the federation is."""
     for hide in ((ORGANISATION,), (DOCUMENT,), (ORGANISATION, DOCUMENT), (ORGANISATION, TOTAL)):
         yield f"Hidden: {' and '.join(code(one) for one in hide)} ({'; '.join(map(_short, hide))})."
-        yield table(("from", *(size.title for size in _SIZES)), _rows(hide))
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for looker, *cells in _rows(hide):
+            alike.setdefault(tuple(cells), []).append(looker)
+        yield table(("from", *(size.title for size in _SIZES)), (("; ".join(who), *cells) for cells, who in alike.items()))
 
 
 def _rows(hide: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -261,7 +253,6 @@ def _ranked() -> list[str]:
 
 def _cost_row(name: str) -> tuple[str, ...]:
     profile, cost = read_profile(name), cost_of(read_profile(name))
-    risks = (profile.danger.rstrip("."), *read_threat_model(profile.threat_model).out_of_scope)
     least = f"{counted(profile.minimum_parties, 'party', 'parties')}, {counted(profile.minimum_documents, 'document')}"
     budget = f", epsilon {cost.epsilon:g}" if cost.epsilon else ""
     f1 = "" if cost.f1 is None else f"{cost.f1:.2f}"
@@ -271,8 +262,18 @@ def _cost_row(name: str) -> tuple[str, ...]:
         f"{cost.perplexity:.0f}",
         f1,
         bytes_said(cost_facts(cost)),
-        "; ".join(filter(None, risks)),
     )
+
+
+def _limits() -> Iterator[str]:
+    """What a profile does not protect, with every profile of which it is so."""
+    exposed: dict[str, list[str]] = {}
+    for name in _ranked():
+        profile = read_profile(name)
+        for risk in filter(None, (profile.danger.rstrip("."), *read_threat_model(profile.threat_model).out_of_scope)):
+            exposed.setdefault(risk, []).append(code(name))
+    for risk, names in exposed.items():
+        yield f"{', '.join(names)}: {risk}."
 
 
 def _measured() -> Iterator[str]:

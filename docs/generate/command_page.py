@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from docs.generate.folder_pages import ROOT
-from docs.generate.markdown import code, page, table
+from docs.generate.markdown import code, listed, page
 
 FILE = ROOT / "docs" / "reference" / "commands.md"
+_VALUES = {"str": "TEXT", "int": "NUMBER", "float": "NUMBER", "path": "PATH"}
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def command_page() -> str:
         "Commands exit with 0 for fine, 1 for a gap, 2 for misuse and 3 for a failure "
         "([errors](../../securetm/errors.py)). `securetm --install-completion` lets your shell (bash, zsh, fish or "
         "PowerShell) complete commands, options, profiles, models and folders of runs.",
-        table(("command", "what it does"), ((f"[`{one.name}`](#{one.anchor})", one.summary) for one in found)),
+        listed(f"[`{one.name}`](#{one.anchor}): {one.summary}" for one in found),
         *(part for one in found for part in _told(one)),
     )
 
@@ -78,11 +79,15 @@ def _told(command: Command) -> Iterator[str]:
     parameters = [one for one in _parameters(command.callback) if one.names != ("--json",)]
     yield f"## {command.name}"
     yield "\n\n".join(" ".join(part.split()) for part in (inspect.getdoc(command.callback) or "").split("\n\n"))
-    for kind, is_option in (("argument", False), ("option", True)):
-        rows = [(", ".join(map(code, one.names)), one.value, one.meaning) for one in parameters if one.is_option == is_option]
-        yield table((kind, "value", "meaning"), rows)
+    for is_option in (False, True):
+        yield listed(_line(one) for one in parameters if one.is_option == is_option)
     if command.epilog:
         yield f"Example: `{command.epilog.removeprefix('Example: ')}`"
+
+
+def _line(one: Parameter) -> str:
+    value = _VALUES.get(one.value.strip(), one.value.strip()) if one.is_option else ""
+    return f"{code(' '.join((', '.join(one.names), value)).strip())}: {one.meaning}"
 
 
 def _parameters(callback: Callable[..., Any]) -> Iterator[Parameter]:
@@ -106,7 +111,9 @@ def _meaning(said: str, default: Any) -> str:
     if default is inspect.Parameter.empty:
         return f"{said} Required."
     return said + (
-        f" Default: `{default}`." if isinstance(default, str | int | float) and not isinstance(default, bool) else ""
+        f" Default: `{default}`."
+        if default != "" and isinstance(default, str | int | float) and not isinstance(default, bool)
+        else ""
     )
 
 
