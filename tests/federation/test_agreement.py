@@ -12,13 +12,10 @@ import pytest
 
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import begin
-from securetm.federation.simulation.simulation import execute
 from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import ProfileFile, profile_names, read_profile
 from securetm.resources import named_toml
-from securetm.stages import Unwatched
 
 from .conftest import small_plan
 from .played import Played, make_party
@@ -32,36 +29,6 @@ def own_profile(name: str, folder: Path) -> Path:
     path = folder / "own.toml"
     path.write_text(named_toml("protocols", name, below="profiles", kind="profile").read_text("utf-8"), "utf-8")
     return path
-
-
-class Edits(Unwatched):
-    """Writes something else into files as soon as the first round of the training is done."""
-
-    def __init__(self, *files: Path) -> None:
-        self.files, self.edited = files, False
-
-    def step(self, done: int) -> None:
-        if done >= 1 and not self.edited:
-            for file in self.files:
-                file.write_text("this is no profile and no list of words\n", "utf-8")
-            self.edited = True
-
-
-@pytest.mark.parametrize("name", ["open", "dp-local"])
-def test_a_profile_edited_during_a_run_changes_nothing_in_it(name: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    results = []
-    for edited in (False, True):
-        here = tmp_path / str(edited)
-        here.mkdir()
-        plan = private_plan(here, str(own_profile(name, here)), training__rounds=3)
-        lists = [Path(plan.vocabulary.file)] if plan.vocabulary.file else []
-        watch = Edits(here / "own.toml", *lists) if edited else Unwatched()
-        results.append(execute(begin(here / "run", plan, five), watch, workers=1, comparison=False))
-        assert not isinstance(watch, Edits) or watch.edited
-    assert results[0]["rounds"] == results[1]["rounds"] == 3
-    assert [spent["epsilon"] for spent in results[0]["spent"]] == [spent["epsilon"] for spent in results[1]["spent"]]
-    if name == "open":  # without noise both end at the same model
-        assert results[0]["topics"] == results[1]["topics"]
 
 
 def test_party_and_coordinator_go_on_under_what_they_agreed(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:

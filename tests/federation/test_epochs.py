@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import signal
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, Failed
 from securetm.federation.coordinator.coordinator import rounds_of
 from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation.simulation import execute
@@ -23,7 +21,6 @@ from securetm.plans.schema import FederationChoice, Plan
 from securetm.stages import Unwatched
 
 from .conftest import small_plan
-from .killed_run import ended
 
 DOCUMENTS = 300  # of the five parties
 ROUNDS = 9  # 3 epochs over the 240 documents that are trained on, 80 in a round
@@ -50,16 +47,17 @@ def test_no_more_rounds_than_the_plan_allows(five: Mapping[str, Corpus], tmp_pat
     assert (result["rounds"], result["stopped"], result["epochs"]) == (4, "rounds", 3.0)
 
 
-def test_a_killed_run_trains_as_many_epochs_as_any_other(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    (stored := tmp_path / "corpora").mkdir()
-    for name, corpus in five.items():
-        corpus.save(stored / f"{name}.npz")
-    plan, folder = plan_of(), tmp_path / "killed"
-    settings = json.dumps({name: value for name, value in plan.tables().items() if name != "tokeniser"})
-    for moment, number in (("begin", 2), ("resume", 3)):
-        assert ended(folder, moment, "round", number, str(stored), settings) == -signal.SIGKILL
-    again = execute(reopen(folder), Unwatched(), comparison=False)
-    unbroken = trained(dict(sorted(five.items())), tmp_path / "unbroken", plan)
+class Stops(Unwatched):
+    def step(self, done: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_run_trains_as_many_epochs_as_any_other(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    with pytest.raises(Failed, match="interrupted"):
+        execute(begin(tmp_path / "broken", plan_of(), five), Stops(), comparison=False)
+    again = execute(reopen(tmp_path / "broken"), Unwatched(), comparison=False)
+    unbroken = trained(five, tmp_path / "unbroken", plan_of())
     assert (again["rounds"], again["topics"]) == (ROUNDS, unbroken["topics"])
 
 

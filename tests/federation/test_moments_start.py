@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import signal
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +20,7 @@ from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Failed
 from securetm.federation.budget.prices import bill_of, calibrated
-from securetm.federation.folder import begin, reopen
+from securetm.federation.folder import begin
 from securetm.federation.questions import PAIRS, TRAIN, Questions
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.wire import wire
@@ -32,7 +30,6 @@ from securetm.stages import Unwatched
 
 from .conftest import small_plan
 from .joined import Organisations, trained
-from .killed_run import ended
 from .played import Played
 from .private import PUBLIC, paying_parties, private_plan
 
@@ -148,31 +145,6 @@ def test_what_cannot_begin_there_is_refused(settings: Mapping[str, Any], says: s
 def test_a_list_of_too_many_words_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:
     with pytest.raises(Failed):
         small_plan(model={"name": "lda", "n_topics": 3}, **START, vocabulary__max_words=20_000)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("writes", [60, 90, 120])
-def test_a_killed_run_goes_on_and_forgets_no_spend(writes: int, five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    stored = tmp_path / "corpora"
-    stored.mkdir()
-    for name, corpus in five.items():
-        corpus.save(stored / f"{name}.npz")
-    plan = plan_of(tmp_path, "dp-distributed")
-    settings = json.dumps({name: value for name, value in plan.tables().items() if name != "tokeniser"})
-    assert ended(tmp_path / "run", "begin", "fsync", writes, str(stored), settings) == -signal.SIGKILL
-    result = execute(reopen(tmp_path / "run"), Unwatched(), comparison=False)
-    assert (result["rounds"], result["start"]["topics"]) == (2, "moments")
-    assert all(2.7 < spent["epsilon"] <= 3.0 for spent in result["spent"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("profile", ["dp-local", "dp-distributed"])
-def test_persons_are_protected_in_both_questions(profile: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    persons = {name: corpus.replace(persons=np.arange(len(corpus)) // 3) for name, corpus in five.items()}
-    plan = plan_of(tmp_path, profile, privacy__unit="person", privacy__epsilon=3.0)
-    result = execute(begin(tmp_path / "run", plan, persons), Unwatched(), comparison=False)
-    assert (result["rounds"], result["stopped"]) == (2, "rounds")
-    assert all((spent["unit"], spent["epsilon"] <= 3.0) == ("person", True) for spent in result["spent"])
 
 
 NETWORK = """

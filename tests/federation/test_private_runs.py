@@ -216,19 +216,17 @@ def test_a_later_plan_cannot_raise_the_budget_of_a_party(spent: Path, five: Mapp
     assert all(one["all_runs"] <= 3.0 for one in result["spent"])
 
 
-def test_another_run_in_a_folder_of_the_same_name_is_another_run(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+def test_a_party_does_not_keep_how_many_took_part_and_a_folder_of_the_same_name_is_another_run(
+    five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
     folder, _ = ran(tmp_path, "dp-central", five, training__rounds=2)
+    store = PartyStore(folder.party("north"))
+    assert store.rows("SELECT documents, loss FROM rounds WHERE question = 'train'") == [(0, None), (0, None)]
+    store.close()
     shutil.rmtree(folder.path)
     again, _ = ran(tmp_path, "dp-central", five, training__rounds=2)
     with Ledger.read(again.ledger("north")) as ledger:
         assert [run.answers.total() for run in ledger.runs()] == [2, 2]
-
-
-def test_a_party_does_not_keep_how_many_took_part(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    folder, _ = ran(tmp_path, "dp-local", five, training__rounds=2)
-    store = PartyStore(folder.party("north"))
-    assert store.rows("SELECT documents, loss FROM rounds WHERE question = 'train'") == [(0, None), (0, None)]
-    store.close()
 
 
 @pytest.mark.parametrize("profile", ["dp-local", "dp-central"])

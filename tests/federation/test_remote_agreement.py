@@ -62,8 +62,8 @@ def test_settings_with_which_nobody_could_be_served(setting: str, value: object,
         small_plan(**{f"coordinator__{setting}": value})
 
 
-@pytest.mark.parametrize("profile", ["dp-local", "dp-central", "dp-distributed", "masked", "open"])
-@pytest.mark.parametrize("parties", range(5, 12))
+@pytest.mark.parametrize("profile", ["dp-local", "dp-distributed", "masked", "open"])
+@pytest.mark.parametrize("parties", [5, 6, 9])
 def test_the_fewest_survivors_that_are_allowed_can_sign_and_sum(profile: str, parties: int, tmp_path: Path) -> None:
     """One fewer could not: its sum is refused, or two sets of as many signers share no party that does not collude."""
     paid = profile.startswith("dp")

@@ -259,20 +259,6 @@ def test_what_is_asked_once_waits_for_a_party_that_was_in_it(site: Site) -> None
     assert site.events("session_ended")[0]["missing"] == "south"
 
 
-def test_a_crash_with_a_party_that_never_comes_back(site: Site) -> None:
-    def dies() -> None:
-        site.parties.go("south", killed=True)
-        raise Killed
-
-    site.parties.come(*FIVE)
-    site.parties.before_wave = at(24, dies)
-    with pytest.raises(Killed):
-        site.serving(survivors=4).run()
-    site.parties.before_wave = lambda _: None
-    result = site.serving(survivors=4, patience=0.2).run()
-    assert result["rounds"] >= 11
-
-
 def test_another_plan_in_the_same_folder_is_refused(site: Site, plan: Plan) -> None:
     site.serving()
     site.plan = replace(plan, seed=5)

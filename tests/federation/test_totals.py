@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,7 +16,6 @@ from securetm.federation.transcript import Transcript
 from securetm.stages import Unwatched
 
 from .conftest import small_plan
-from .killed_run import ended
 
 LDA = {"name": "lda", "n_topics": 3, "sweeps": 1}
 
@@ -29,14 +26,6 @@ def kept(folder: Path) -> tuple[tuple[int, int], float]:
     found = transcript.traffic(), transcript.seconds()
     transcript.close()
     return found
-
-
-def asked(folder: Path, question: str, *values: int) -> int:
-    """One number out of the transcript."""
-    transcript = Transcript(folder / "transcript")
-    found = transcript.rows(question, *values)
-    transcript.close()
-    return int(found[0][0])
 
 
 class PressedControlC(Unwatched):
@@ -64,27 +53,6 @@ def test_of_a_run_in_two_parts_bytes_and_seconds_are_those_of_both(corpora: Mapp
     assert result["bytes_down"] > unbroken["bytes_down"]
     assert result["rounds"] == unbroken["rounds"]
     assert result["topics"] == unbroken["topics"]
-
-
-@pytest.mark.parametrize("profile", ["masked"])
-def test_a_killed_part_counts_with_all_that_it_sent(profile: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    stored = tmp_path / "corpora"
-    for name, corpus in five.items():
-        corpus.save(stored / f"{name}.npz")
-    plan = small_plan(profile=profile, model=LDA, training__rounds=8)
-    settings = json.dumps({name: value for name, value in plan.tables().items() if name != "tokeniser"})
-    assert ended(tmp_path / "run", "begin", "round", 5, str(stored), settings) == -signal.SIGKILL
-    before, seconds = kept(tmp_path / "run")
-    assert min(before) > 0
-    assert seconds > 0
-    last = asked(tmp_path / "run", "SELECT MAX(at) FROM messages")
-    result = execute(reopen(tmp_path / "run"), Unwatched(), comparison=False)
-    whole = execute(begin(tmp_path / "whole", plan, dict(sorted(five.items()))), Unwatched(), comparison=False)
-    assert result["bytes_up"] >= whole["bytes_up"]
-    assert result["bytes_down"] > whole["bytes_down"]  # it invited twice
-    later = asked(tmp_path / "run", "SELECT SUM(bytes) FROM messages WHERE at > ? AND channel != 'request'", last)
-    assert result["bytes_up"] == before[0] + later
-    assert result["seconds"] >= seconds - 0.005  # it is rounded
 
 
 def test_dropping_what_is_asked_again_keeps_its_bytes(tmp_path: Path) -> None:
