@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from securetm.errors import CannotWrite, Mistake
-from securetm.federation.flower.flower_errors import PartyNotReached
-from securetm.federation.flower.party_socket import Door, answers, ask, opened, serve
+from securetm.federation.flower.party_socket import Door, PartyNotReached, answers, ask, opened, serve
 
 MOST = 1_000_000
 

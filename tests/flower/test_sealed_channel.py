@@ -11,8 +11,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from securetm.credentials.keys import Purpose, purposed
 from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, Refused, SecuretmError
-from securetm.federation.flower.flower_errors import NotIntroduced, OtherRoster, ReplayedMessage, UnprovenName
-from securetm.federation.flower.sealed_channel import CoordinatorEnd, Offer, PartyEnd
+from securetm.federation.flower.sealed_channel import (
+    CoordinatorEnd,
+    NotIntroduced,
+    Offer,
+    OtherRoster,
+    PartyEnd,
+    ReplayedMessage,
+    UnprovenName,
+)
 from securetm.sessions.session_errors import BadKey
 
 COORDINATOR, NORTH, SOUTH = (bytes([n]) * 32 for n in (1, 2, 3))

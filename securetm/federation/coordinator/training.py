@@ -93,7 +93,7 @@ class TrainingPhase:
         asks_twice = judged and self._by_loss
         state = self._asked_before(TRAIN, state)
         # Parties hold two kept rounds, so a step keeps once, after its last question, unless all that was asked is kept.
-        answer = self._answered(state, keep=keep and (self._keeps_all or not asks_twice))
+        answer = self._answer(TRAIN, state, keep=keep and (self._keeps_all or not asks_twice))
         if answer is None:
             return state
         state, self.done = self.rounds.agreement.model.update(state, answer), self.done + 1
@@ -127,16 +127,17 @@ class TrainingPhase:
         """
         return self.rounds.attendance.goes_on_without
 
-    def _answered(self, state: State, *, keep: bool) -> Answer | None:
-        """Returns the answer to the next training question; nothing if a budget is spent, or its survivors are gone."""
+    def _answer(self, question: str, state: State, *, keep: bool) -> Answer | None:
+        """Returns the answer to that question; nothing if a budget is spent, or if parties that answered it before are gone."""
         try:
-            return self.rounds.ask(TRAIN, state, keep=keep)
+            return self.rounds.ask(question, state, keep=keep)
         except NoBudgetLeft:  # every round before was kept when it was answered, and parties kept nothing of this one
             self.exhausted = True
-        except SurvivorsMissing:  # parties that answered before a crash are gone, so nobody opens this sum again
-            if not self.rounds.attendance.goes_on_without:
+        except SurvivorsMissing:  # of a crash while it was answered, so nobody opens this sum again
+            if not self._keeps_all:
                 raise
-            self.keep(state)  # under the next number
+            if question == TRAIN:
+                self.keep(state)  # under the next number
         return None
 
     def _conduct(self, state: State) -> State:
@@ -193,28 +194,20 @@ class TrainingPhase:
 
     def _judge(self, state: State) -> State:
         """Takes the measure that decides about stopping. Held-out loss is a question like any other."""
+        public, store = self.rounds.agreement.model.for_party(state, ""), self.rounds.store
         if self._by_loss:
             state = self._asked_before(HELD_OUT, state)
-        public, store = self.rounds.agreement.model.for_party(state, ""), self.rounds.store
-        loss = self._loss(state) if self._by_loss else None
-        if loss is None and self._by_loss:
-            return state
-        value = perplexity_from_answer(loss) if loss else relative_change(self._mark, public)
+            if (loss := self._answer(HELD_OUT, state, keep=True)) is None:
+                return state
+            value = perplexity_from_answer(loss)
+        else:
+            value = relative_change(self._mark, public)
         row = (self.rounds.serial, self.stopping.choice.stop, value)
         store.later("INSERT OR REPLACE INTO losses VALUES (?, ?, ?)", *row)
         if self.stopping.note(value) and self._by_loss:
             store.keep_state(BEST, state, {"serial": self.rounds.serial})
         self._keep_mark(public)
         return state
-
-    def _loss(self, state: State) -> Answer | None:
-        """Returns the held-out loss; nothing if parties that answered before a crash are gone."""
-        try:
-            return self.rounds.ask(HELD_OUT, state, keep=True)
-        except SurvivorsMissing:
-            if not self._keeps_all:
-                raise
-        return None
 
     def _last_mark(self, state: State) -> State:
         """Returns the weights at the last look, also where a session before this one looked; else those of this state."""

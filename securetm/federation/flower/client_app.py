@@ -11,8 +11,7 @@ from pathlib import Path
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
-from securetm.federation.flower.flower_errors import BadFlowerSetting
-from securetm.federation.flower.flower_message import content_of, payload_of
+from securetm.federation.flower.flower_message import BadFlowerSetting, content_of, payload_of
 from securetm.federation.flower.party_socket import ask
 
 app = ClientApp()

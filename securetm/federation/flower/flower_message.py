@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from flwr.app import ConfigRecord, Message, RecordDict
 
-from securetm.errors import Malformed
+from securetm.errors import Malformed, Misuse
 
 PIECE = 4 << 20  # bytes
 LONGEST = 1 << 31  # bytes of a message
+
+
+class BadFlowerSetting(Misuse):
+    """the Flower setting `{name}` {problem}"""
+
+    name: str
+    problem: str
+    hint = "see docs/how-to/flower.md for the settings of `flwr run` and of `flower-supernode --node-config`"
 
 
 def content_of(payload: bytes) -> RecordDict:

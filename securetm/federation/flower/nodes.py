@@ -16,12 +16,18 @@ from flwr.serverapp import Grid
 
 from securetm.contracts import Entropy
 from securetm.errors import Malformed, SecuretmError
-from securetm.federation.flower.flower_errors import NodeFailed
 from securetm.federation.flower.flower_message import content_of, payload_of
 from securetm.federation.flower.sealed_channel import LONGEST_ANSWER, OVERHEAD, CoordinatorEnd, Offer, refusal_in
 from securetm.federation.network.events import NetworkEvents
 
 QUERY = "query"
+
+
+class NodeFailed(SecuretmError):
+    """a node sent no sealed reply: {reason}"""
+
+    reason: str
+    hint = "look into that SuperNode's log, and whether its party's process runs and holds the same roster"
 
 
 @dataclass(frozen=True)

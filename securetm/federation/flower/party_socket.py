@@ -18,8 +18,7 @@ from typing import IO
 from securetm.credentials.keys import Keys
 from securetm.credentials.roster import COORDINATOR, FederationRoster
 from securetm.entropy import OperatingSystem
-from securetm.errors import CannotWrite, Mistake
-from securetm.federation.flower.flower_errors import PartyNotReached
+from securetm.errors import CannotWrite, Mistake, SecuretmError
 from securetm.federation.flower.sealed_channel import PartyEnd, SealedParty
 from securetm.federation.network.events import NetworkEvents
 
@@ -28,6 +27,14 @@ _PATIENCE = 30.0  # seconds for a process on the same machine that has begun a m
 _LOOKS = 0.25  # seconds between two looks whether it has ended
 _WAITING = 64  # connections
 _BY_DESCRIPTOR = Path("/proc/self/fd")  # on Linux
+
+
+class PartyNotReached(SecuretmError):
+    """the party's process does not answer at {socket}: {problem}"""
+
+    socket: str
+    problem: str
+    hint = "start it: `securetm join PARTY.toml --socket {socket}`"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from securetm.contracts import Entropy
 from securetm.credentials.keys import Purpose, is_signed, purposed
 from securetm.errors import Malformed, Refused
-from securetm.federation.flower.flower_errors import NotIntroduced, OtherRoster, ReplayedMessage, UnprovenName
 from securetm.sessions.sealing import TAG, public_key, shared_secret
 
 VERSION: Final = 1
@@ -30,6 +29,32 @@ LONGEST_OFFER = 2 + DIGEST + KEY + SIGNATURE
 LONGEST_ANSWER = 3 + 255 + KEY + SIGNATURE  # a name has at most 255 bytes
 OVERHEAD = 2 + NUMBER + TAG  # bytes of a sealed message beside its content
 _REQUESTS, _REPLIES = b"securetm channel 1: requests", b"securetm channel 1: replies"
+
+
+class NotIntroduced(Refused):
+    """the message is of no channel that is open"""
+
+    hint = "the coordinator opens a new channel by itself"
+
+
+class ReplayedMessage(Refused):
+    """message {number} of this channel came before"""
+
+    number: int
+    hint = "the relay delivered a message twice; the coordinator takes the party for missing, and asks anew"
+
+
+class OtherRoster(Refused):
+    """the two ends of the channel hold different rosters"""
+
+    hint = "compare the digests: `securetm keys show`; accept the roster that all members signed"
+
+
+class UnprovenName(Refused):
+    """what {sender} signed does not fit its key in the roster"""
+
+    sender: str
+    hint = "it is another organisation, or the relay changed the message; nothing was sent to it"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from securetm.credentials.keys import Passphrase, are_encrypted
 from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator.serving import CoordinatorFiles, Serving, served_folder, status_of
 from securetm.federation.document_minimum import check_delta_announced
-from securetm.federation.flower.flower_errors import BadFlowerSetting
+from securetm.federation.flower.flower_message import BadFlowerSetting
 from securetm.federation.flower.nodes import BoundNodes, FlowerParties, Greeter, NodeMail
 from securetm.federation.soundness import agreed_apart
 from securetm.plans.recommend import read_plan

@@ -21,9 +21,9 @@ from flwr.serverapp import Grid, ServerApp
 
 from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator.rounds import PartiesMissing
-from securetm.federation.flower.flower_errors import BadFlowerSetting, PartyNotReached
+from securetm.federation.flower.flower_message import BadFlowerSetting
 from securetm.federation.flower.nodes import LOOKS, BoundNodes, FlowerParties, Greeter, NodeMail
-from securetm.federation.flower.party_socket import Door, opened, serve
+from securetm.federation.flower.party_socket import Door, PartyNotReached, opened, serve
 from securetm.federation.flower.sealed_channel import PartyEnd, SealedParty
 from securetm.federation.folder import RUN, RunFolder, begin, reopen
 from securetm.federation.network.events import NetworkEvents

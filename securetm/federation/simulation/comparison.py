@@ -177,8 +177,15 @@ def compare(
     for place, one in enumerate(sampled, start=1):
         figures = _figures(folder, one, trained.state)
         if alone:
-            figures = _with_own_model(figures, one, states[one.party.name], sampled)
-            figures = _with_adapted(figures, one, *adapted[one.party.name], sampled)
+            agreed, store, state = folder.agreement.model, one.party.store, states[one.party.name]
+            topics = agreed.topics(state)[np.argsort(-prevalence(agreed, state, one.documents), kind="stable")]
+            facts = read_json((store.folder / ADAPTED).with_suffix(".json"))
+            figures = replace(  # on the party's own documents, and on all held-out documents, which no party has
+                figures,
+                alone={**kept_figures(store, "alone"), **_everywhere(agreed, state, sampled)},
+                topics=topics,
+                adapted={**kept_figures(store, "adapted"), **_everywhere(*adapted[one.party.name], sampled), **facts},
+            )
         own[one.party.name] = figures
         stages.step(place)
     facts = {
@@ -270,23 +277,6 @@ def _figures(folder: RunFolder, one: _Sampled, shared: State) -> PartyFigures:
     shares = prevalence(model, shared, one.documents)
     write_arrays(folder.party(one.party.name) / "prevalence.safetensors", {"prevalence": shares}, {})
     return PartyFigures(figures, shares, read)
-
-
-def _with_own_model(figures: PartyFigures, one: _Sampled, state: State, everywhere: Sequence[_Sampled]) -> PartyFigures:
-    """Adds the figures of the party's own model, judged also on all held-out documents, which no party has."""
-    model = one.party.agreement.model
-    judged_everywhere = _everywhere(model, state, everywhere)
-    topics = model.topics(state)[np.argsort(-prevalence(model, state, one.documents), kind="stable")]
-    return replace(figures, alone={**kept_figures(one.party.store, "alone"), **judged_everywhere}, topics=topics)
-
-
-def _with_adapted(
-    figures: PartyFigures, one: _Sampled, model: TopicModel, state: State, everywhere: Sequence[_Sampled]
-) -> PartyFigures:
-    """Adds the figures of the shared model as the party adapted it, judged as its own model is."""
-    facts = read_json((one.party.store.folder / ADAPTED).with_suffix(".json"))
-    measured = {**kept_figures(one.party.store, "adapted"), **_everywhere(model, state, everywhere)}
-    return replace(figures, adapted={**measured, **facts})
 
 
 def _everywhere(model: TopicModel, state: State, everywhere: Sequence[_Sampled]) -> dict[str, float]:
