@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from securetm.errors import BadSetting
+from securetm.figures import Curve, Figure
 from securetm.reports.charts import in_terminal
-from securetm.reports.document import Curve, Document, Figure, Paragraph, Section, Table, items, named_curves
+from securetm.reports.document import Document, Paragraph, Section, Table, items, named_curves
 from securetm.reports.files import write_report
 from securetm.reports.pages import in_html
 from securetm.reports.terminal import show

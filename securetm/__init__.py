@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from securetm.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from securetm.accounting.calculator.budget_call import budget as budget
+    from securetm.accounting.calculator.mechanisms import budget as budget
     from securetm.auditing.runner import audit as audit
     from securetm.corpus.corpus import Corpus as Corpus
     from securetm.corpus.docstrings import docstring_parties as docstring_parties
@@ -49,7 +49,7 @@ _WHERE = {
     "VariationalLDA": "securetm.models.lda.lda_vi",
     "ZeroShotTM": "securetm.models.neural.contextual",
     "audit": "securetm.auditing.runner",
-    "budget": "securetm.accounting.calculator.budget_call",
+    "budget": "securetm.accounting.calculator.mechanisms",
     "docstring_parties": "securetm.corpus.docstrings",
     "federate": "securetm.reports.statement.write",
     "load": "securetm.runs.finished",

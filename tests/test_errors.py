@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from string import Formatter
 
-from securetm.accounting.ledger_errors import LedgerRolledBack
+from securetm.accounting.ledger.ledger_file import LedgerRolledBack
 from securetm.errors import error_classes
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from securetm.accounting.ledger_errors import BudgetExhausted
+from securetm.accounting.ledger.ledger import BudgetExhausted
 from securetm.wording import downward, downward_figure, downward_share, downward_whole, upward, upward_figure, upward_share
 from tests.test_house import PACKAGE, ROOT, files, tree
 

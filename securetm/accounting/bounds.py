@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from securetm.accounting.closed_forms import basic_epsilon, delta_of, epsilon_of, sensitivity_of
 from securetm.accounting.losses import composed_once, interval_for, is_coarse, rounding_of, split
-from securetm.accounting.one_gaussian import delta_of, epsilon_of, sensitivity_of
-from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.renyi import ORDERS, curve_of, deltas_at, epsilons_at
 from securetm.accounting.spends import Leaves
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 
 from scipy.optimize import brentq
 
-from securetm.accounting.accounting_errors import BudgetTooSmall
 from securetm.accounting.composition import quick_epsilon, total, within
-from securetm.accounting.events import positive, probability
-from securetm.accounting.spends import Spend
+from securetm.accounting.spends import Spend, positive, probability
+from securetm.errors import Misuse
 from securetm.wording import upward, upward_figure
 
 PRECISION = 1e-3  # of the result, relative; it is rounded to the safe side
@@ -18,6 +17,16 @@ _STRIDE = 0.1
 _STEEPEST = 30.0
 
 Make = Callable[[float], Sequence[Spend]]
+
+
+class BudgetTooSmall(Misuse):
+    """no {what} stays within epsilon = {epsilon}: {reason}"""
+
+    what: str
+    epsilon: str  # with its unit
+    reason: str
+    instead: str
+    hint = "{instead}"
 
 
 def noise_for(make: Make, epsilon: float, delta: float, low: float, high: float) -> float:

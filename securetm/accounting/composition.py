@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from securetm.accounting.bounds import PLD, PURE, RDP, Bound, bounds_of
-from securetm.accounting.events import not_negative, probability, whole
-from securetm.accounting.spends import Leaves, Spend, failure_probability_of, leaves_of
+from securetm.accounting.spends import Leaves, Spend, failure_probability_of, leaves_of, not_negative, probability, whole
 
 _ROUNDS = 200
 _STEP = 1e-6

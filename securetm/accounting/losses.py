@@ -17,7 +17,7 @@ from dp_accounting.dp_event import (
 from dp_accounting.pld import common
 from dp_accounting.pld import privacy_loss_distribution as distributions
 
-from securetm.accounting.pure import pure_epsilon
+from securetm.accounting.closed_forms import pure_epsilon
 from securetm.accounting.renyi import ORDERS, curve_of, epsilons_at
 from securetm.accounting.spends import Leaves
 

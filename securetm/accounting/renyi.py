@@ -19,9 +19,8 @@ from dp_accounting.dp_event import (
 )
 from scipy import special
 
-from securetm.accounting.accounting_errors import UnknownEvent
-from securetm.accounting.pure import pure_epsilon
-from securetm.accounting.spends import Leaves, Spend, leaves_of
+from securetm.accounting.closed_forms import pure_epsilon
+from securetm.accounting.spends import Leaves, Spend, leaves_of, unknown_event
 from securetm.contracts import Array
 from securetm.contracts.zcdp_event import SymmetricZCDpEvent
 
@@ -97,7 +96,7 @@ def _curve(event: DpEvent) -> Curve:
         return lambda orders: _discrete_laplace(event.noise_parameter, event.sensitivity, orders)
     if isinstance(event, RandomizedResponseDpEvent):
         return lambda orders: _pure(pure_epsilon(event), orders)
-    raise UnknownEvent(type(event).__name__)
+    raise unknown_event(type(event).__name__)
 
 
 def _pure(epsilon: float, orders: Array) -> Array:

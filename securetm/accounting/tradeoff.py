@@ -9,8 +9,7 @@ import numpy as np
 
 from securetm.accounting.bounds import Bound, bounds_of
 from securetm.accounting.composition import failure_cost
-from securetm.accounting.events import rate
-from securetm.accounting.spends import Spend, failure_probability_of, leaves_of
+from securetm.accounting.spends import Spend, failure_probability_of, leaves_of, rate
 
 _COARSE = 40
 _WIDEST = 60.0  # the largest epsilon tried; a larger one bounds no rate

@@ -16,7 +16,7 @@ from securetm.cli.budget_plan import EachPerson, Persons, PlanQuestion, Unit
 from securetm.cli.command import Group, OptionsOf, Output, command
 
 if TYPE_CHECKING:
-    from securetm.accounting.calculator.budget_report import BudgetReport
+    from securetm.accounting.calculator.budget_report import BudgetReport, Question
     from securetm.accounting.calculator.persons import People
     from securetm.plans.forecast import ForecastChoice
     from securetm.stages import Stages
@@ -126,6 +126,13 @@ class NoiseGroup:
         return self.parties, remaining(self.parties, self.threshold, self.missing), self.colluding
 
 
+def _asked(question: Callable[[Stages], Question], html: Path | None, out: Output) -> dict[str, Any]:
+    """Computes the report of a question, and shows it."""
+    from securetm.accounting.calculator.budget_report import report
+
+    return _answered(lambda progress: report(question(progress), progress), html, out)
+
+
 def _answered(compute: Callable[[Stages], BudgetReport], html: Path | None, out: Output) -> dict[str, Any]:
     """Computes a report, shows it, and writes its page if it is wanted."""
     from securetm.reports.budget import show_report, write_page
@@ -156,11 +163,12 @@ def dp_sgd(
     out: Output,
 ) -> dict[str, Any]:
     """Says what a training by clipped, noised gradients spends per document or per person."""
-    from securetm.accounting.calculator.noise_wanted import trained
+    from securetm.accounting.calculator.mechanisms import in_shares, noise_or_epsilon
 
     people, documents = whose.with_documents(documents)
-    settings = (documents, batch, epochs, delta, sampling, tokens)
-    return _answered(partial(trained, *settings, people, noise, epsilon, group.told()), html, out)
+    shared = group.told()
+    asked = noise_or_epsilon(documents, batch, epochs, delta, people, noise, epsilon, sampling, tokens)
+    return _asked(lambda progress: in_shares(asked.question(progress), shared), html, out)
 
 
 @command(
@@ -184,12 +192,12 @@ def solve(
     out: Output,
 ) -> dict[str, Any]:
     """Finds the least noise, the most epochs or the largest batch for an epsilon."""
-    from securetm.accounting.calculator.noise_wanted import with_group
-    from securetm.accounting.calculator.solve_for import Target
+    from securetm.accounting.calculator.mechanisms import Target, in_shares
 
     people, documents = whose.with_documents(documents)
     target = Target(for_, epsilon, documents, delta, batch, epochs, noise, sampling, tokens, *people.told)
-    return _answered(partial(with_group, target.report, group.told()), html, out)
+    shared = group.told()
+    return _asked(lambda progress: in_shares(target.question(progress), shared), html, out)
 
 
 @command("Noise on word occurrences, and what it is worth.", "--epsilon-per-word 8 --words 60")
@@ -204,10 +212,10 @@ def laplace(
     out: Output,
 ) -> dict[str, Any]:
     """Says what Laplace noise on every word occurrence spends, and what that is for a document."""
-    from securetm.accounting.calculator.word_noise import WordNoise
+    from securetm.accounting.calculator.mechanisms import WordNoise, word_noise
 
-    noise = WordNoise.of(epsilon_per_word, scale, releases, tuple(words or WordNoise.words), delta)
-    return _answered(noise.report, html, out)
+    noise = word_noise(epsilon_per_word, scale, releases, tuple(words or WordNoise.words), delta)
+    return _asked(noise.question, html, out)
 
 
 @command(
@@ -235,7 +243,7 @@ def distributed(
     out: Output,
 ) -> dict[str, Any]:
     """Says what shares of noise under hidden sums spend, and what dropout and collusion cost."""
-    from securetm.accounting.calculator.distributed_noise import Shares
+    from securetm.accounting.calculator.mechanisms import Shares
     from securetm.accounting.calculator.option_checks import remaining
     from securetm.mechanisms.noise_shares import NoiseShares
 
@@ -244,7 +252,7 @@ def distributed(
     shares = Shares(
         parties, remain, colluding, noise, l2, dimension, rate, rounds, delta, distribution, people.documents, people
     )
-    return _answered(partial(shares.report, NoiseShares), html, out)
+    return _asked(lambda _: shares.question(NoiseShares), html, out)
 
 
 @command(
@@ -270,14 +278,14 @@ def compare(
     out: Output,
 ) -> dict[str, Any]:
     """Sets central, local and distributed noise side by side for one training."""
-    from securetm.accounting.calculator.noise_wanted import compared
+    from securetm.accounting.calculator.mechanisms import compared, noise_or_epsilon
     from securetm.accounting.calculator.option_checks import remaining
     from securetm.mechanisms.noise_shares import NoiseShares
 
     people, documents = whose.with_documents(documents)
     group = (parties, remaining(parties, threshold, missing), colluding)
-    settings = (documents, batch, epochs, delta, people, noise, epsilon)
-    return _answered(partial(compared, *settings, group, dimension, l2, NoiseShares), html, out)
+    asked = noise_or_epsilon(documents, batch, epochs, delta, people, noise, epsilon)
+    return _asked(lambda progress: compared(asked, group, dimension, l2, NoiseShares, progress), html, out)
 
 
 @command("What a run under a profile spends.", "dp-distributed --documents 100000 --persons 20000 --epsilon 4 --delta 1e-6")
@@ -314,7 +322,7 @@ def profile(
     listed = words_of_a_run(name, people, parties, epsilon, delta) if vocabulary_size is None else vocabulary_size
     words = (listed, model, vocabulary, document_length)
     asked = ProfileQuestion(name, parties, rounds, *words, people, epsilon, delta, noise, missing, colluding, start=start)
-    return _answered(lambda progress: asked.run().report(progress), html, out)
+    return _asked(lambda progress: asked.run().question(progress), html, out)
 
 
 @command("Whether a model will be of use, before anything is spent.", "--documents 20000 --epsilon 3")
@@ -431,7 +439,7 @@ def plan(
     table = read_toml(file) if file else {}
     with placed(file, given):
         question = from_table(PlanQuestion, {**table, **given}, str(file.name) if file else "securetm budget plan")
-    return _answered(lambda progress: question.planned().report(progress), html, out)
+    return _asked(lambda progress: question.planned().question(progress), html, out)
 
 
 @command("What a party's ledger holds.", "north.ledger")

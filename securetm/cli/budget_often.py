@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from securetm.accounting.accounting_errors import BudgetTooSmall
-from securetm.accounting.calculator.budget_report import ReportTable
 from securetm.accounting.calculator.planned_runs import MOST_RUNS, Often, OneLedger
+from securetm.accounting.calibration import BudgetTooSmall
 from securetm.accounting.composition import total
 from securetm.accounting.ledger.privacy_filter import ALONE
+from securetm.figures import ReportTable
 from securetm.plans.forecast import (
     LENGTHS,
     Forecast,
@@ -28,10 +28,9 @@ from securetm.wording import counted, upward
 
 @dataclass(frozen=True)
 class RunsOfUse:
-    """The question: a ledger, the noise that a mechanism can draw, and what the forecast counts with beside epsilon."""
+    """The question: a ledger, and what the forecast counts with beside epsilon."""
 
     ledger: OneLedger
-    possible: Callable[[float], bool]
     setting: ForecastSetting
     length: float  # words of a document; 0: nobody says it
     vectors: bool  # whether word vectors are installed here
@@ -63,7 +62,7 @@ class RunsOfUse:
         budget = self.ledger.budget
         if runs == 1 and not self.ledger.before.runs and not self.ledger.spending.first:
             return budget.epsilon
-        noise = self.ledger.least_noise(runs, self.possible)
+        noise = self.ledger.least_noise(runs)
         return total(self.ledger.spending.at(noise), ALONE * budget.delta).epsilon
 
     def best(self, runs: int) -> Forecast:

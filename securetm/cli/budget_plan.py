@@ -109,7 +109,6 @@ class PlanQuestion:
             {**asdict(self), **asked.people.found, "parties": len(cohort.members), "model": run.agreement.plan.model.name},
             self.noise,
             before,
-            run.run.possible,
             run.notes(),
             run.use(asked, self.document_length),
             run.command(asked, public=self.words == "public"),
@@ -192,7 +191,7 @@ class _OneRun:
             if not documents:
                 return None
             setting = forecast_with(self.agreement.with_privacy(noise=1.0), self.parties, documents, length, each).setting
-            return RunsOfUse(ledger, self.run.possible, setting, length, installed_vectors() is not None).often(planned)
+            return RunsOfUse(ledger, setting, length, installed_vectors() is not None).often(planned)
 
         return told
 

@@ -75,36 +75,32 @@ class ProfileQuestion:
     def run(self) -> ProfileRun:
         """What a run of that model under that profile spends, round by round."""
         budget, cohort = self.budget(), self.cohort()
-        expected, note = None, ""
+        told: dict[str, Any] = {}
+        list_note = ""
         if self.language:
-            expected, note = asked_about(self.language, self.words, self.people.documents, self.length)
+            expected, list_note = asked_about(self.language, self.words, self.people.documents, self.length)
+            told["expected_words"] = asdict(expected)
         parties = len(cohort.members)
         agreement = calibrated(self.agreement(), parties)
         profile, bill = agreement.profile, bill_of(agreement, parties)
         assert profile.budget is not None
         needed = needed_by(agreement, parties)
+        forecast_note, forecast = self._forecast(agreement, parties)
         return ProfileRun(
             profile.name,
             profile.budget,
-            bill.words,
-            bill.round,
-            bill.rounds,
+            bill,
             against_of(profile, cohort, profile.budget),
             assumptions_of(profile, cohort),
             {"model": agreement.plan.model.name, "parties": parties, "vocabulary_size": self.words, **self._asked()},
-            self.people.documents,
-            bill.once,
-            note,
-            asdict(expected) if expected else None,
-            *((needed.found_from, needed.whose) if needed is not None else (0, "one party")),
-            self._suggested(parties) if hides_documents(budget) else None,
             self.people,
             _noise_of(profile),
             bill.words is None or words_in_sums(profile),
-            _shares_note(profile, cohort),
-            *self._forecast(agreement, parties),
-            asked_first=bill.start,
-            as_run=self._as_run(agreement),
+            *((needed.found_from, needed.whose) if needed is not None else (0, "one party")),
+            self._suggested(parties) if hides_documents(budget) else None,
+            before=(f"That run: {self._as_run(agreement)}", _shares_note(profile, cohort)),
+            after=(list_note, forecast_note),
+            told=told | ({"forecast": forecast} if forecast else {}),
         )
 
     def _forecast(self, agreement: Agreement, parties: int) -> tuple[str, dict[str, Any] | None]:

@@ -12,10 +12,11 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from securetm.accounting.calculator.budget_report import FALSE_POSITIVES, BudgetReport, Plot, ReportTable
+from securetm.accounting.calculator.budget_report import FALSE_POSITIVES, BudgetReport
+from securetm.figures import ReportTable
 from securetm.reports import document
 from securetm.reports.charts import in_terminal
-from securetm.reports.document import Curve, Document, Figure, Paragraph, Section, Words, numbers_of, paragraphs, table_of
+from securetm.reports.document import Document, Paragraph, Section, Words, numbers_of, paragraphs, table_of
 from securetm.reports.files import write_report
 from securetm.reports.pages import in_html
 from securetm.reports.terminal import rich_table
@@ -68,7 +69,7 @@ def show_report(report: BudgetReport, to: Console) -> None:
         if place:
             to.print()
         to.print(rich_table(table), width=width)
-    for plot in map(figure_of, report.plots):
+    for plot in report.plots:
         to.print(f"\n[bold]{escape(plot.title)}[/bold]")
         to.print(Text(in_terminal(plot, min(width, 90))), soft_wrap=True)
     if report.notes:
@@ -106,12 +107,6 @@ def all_tables(report: BudgetReport) -> tuple[document.Table, ...]:
     return tuple(map(table_of, found))
 
 
-def figure_of(plot: Plot) -> Figure:
-    """A plot of the calculator as a figure."""
-    curves = tuple(Curve(line.name, line.points) for line in plot.lines)
-    return Figure(plot.title, plot.x, plot.y, curves, plot.marked, plot.mark)
-
-
 def _bullet(mark: str, sentence: str, style: str) -> Table:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True, style=style)
@@ -137,7 +132,7 @@ def page(report: BudgetReport) -> str:
         *paragraphs(report.warnings, "warning"),
     )
     tables = (Section(one.title, (one,)) for one in all_tables(report))
-    figures = (Section(one.title, (one, numbers_of(one))) for one in map(figure_of, report.plots))
+    figures = (Section(one.title, (one, numbers_of(one))) for one in report.plots)
     asked = tuple((name.replace("_", " "), _plain(value)) for name, value in report.settings.items() if value is not None)
     settings = Section("What was asked", (document.Table(("setting", "value"), asked), *paragraphs(report.notes, "note")))
     ending = ("Computed by securetm from the settings above; no document was read.",)

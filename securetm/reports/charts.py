@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from securetm.figures import Curve, Figure
 from securetm.foreign_text import html_text
-from securetm.reports.document import Curve, Figure, letter
+from securetm.reports.document import letter
 
 _DASHES = ((), (9, 5), (2, 5), (12, 4, 2, 4), (16, 8))  # of a page's curves, in order: on, off
 _GAPS = ((1, 0), (5, 4), (1, 3), (7, 2), (2, 6))  # of the terminal's: dots on, dots off

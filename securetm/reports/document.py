@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from securetm.accounting.calculator.budget_report import ReportTable
+from securetm.figures import Figure, ReportTable
 from securetm.wording import upward
 
 
@@ -64,30 +64,6 @@ class Table:
     whole: Collection[int] = ()  # columns that are never broken
     upright: int = 0  # a narrow terminal puts all columns but so many first ones into one, below each other; 0: none
     shares: tuple[float, ...] = ()  # of the width of a sheet, for each column
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One line of a figure."""
-
-    name: str
-    points: tuple[tuple[float, float], ...]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """Lines over two axes, which letters and dashes distinguish."""
-
-    title: str
-    x: str
-    y: str
-    curves: tuple[Curve, ...]
-    marked: tuple[float, float] | None = None
-    mark: str = ""  # what the marked point is
-    square: bool = False  # both axes are alike, and a diagonal is drawn
-    diagonal: str = ""  # its name
-    decades: int = 0  # both axes are logarithmic, from ten to this negative power to one; 0: they are not
-    allowed: Curve | None = None  # the most that is allowed, dotted
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from securetm.figures import Figure
 from securetm.foreign_text import markdown_text, printable
 from securetm.reports.document import (
     Bars,
     Block,
     Document,
-    Figure,
     Fold,
     Heading,
     Items,

@@ -267,7 +267,7 @@ def _of_words(profile: Profile, parties: int) -> str:
 
 def _spent_by_word(budget: Budget) -> str:
     """The budget per word occurrence, and what it is for a whole document by group privacy."""
-    from securetm.accounting.calculator.word_noise import WordNoise  # slow to import, and other profiles do without
+    from securetm.accounting.calculator.mechanisms import WordNoise  # slow to import, and other profiles do without
 
     whole = listed(tuple(f"{upward(budget.epsilon * words)} for one of {words} words" for words in WordNoise.words))
     bound = f"epsilon = {upward(budget.epsilon)} per word occurrence at delta = {upward_figure(budget.delta)}"

@@ -83,16 +83,3 @@ def randomised_response(noise: float, buckets: int) -> Pair:
     """One value or another."""
     base = np.full(buckets, noise / buckets)
     return Pair(base + (1 - noise) * np.eye(buckets)[0], base + (1 - noise) * np.eye(buckets)[1])
-
-
-def many_coordinates_epsilon(noise: Array, shift: int, coordinates: int, delta: float, interval: float = 1e-3) -> float:
-    """Epsilon of so many equal coordinates, from below: losses are rounded down, and what is out of reach is left out."""
-    pair = shifted(noise, shift)
-    kept = (pair.with_unit > 0) & (pair.without > 0)
-    losses = np.floor(np.log(pair.with_unit[kept] / pair.without[kept]) / interval).astype(int)
-    lowest = losses.min()
-    one = np.bincount(losses - lowest, weights=pair.with_unit[kept])
-    size = 1 << math.ceil(math.log2(len(one) * coordinates))
-    total = np.maximum(np.fft.irfft(np.fft.rfft(one, size) ** coordinates, size), 0)
-    at = (np.arange(size) + coordinates * lowest) * interval
-    return _from_below(lambda epsilon: float((total * np.maximum(-np.expm1(epsilon - at), 0)).sum()), delta)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
-from scipy import integrate, special
+from scipy import integrate
 
 from securetm.accounting.composition import by_accountant, delta_at
 from securetm.accounting.spends import Spend
@@ -18,7 +18,7 @@ from securetm.mechanisms.noise_shares import NEGLIGIBLE, NoiseShares, as_one_gau
 from tests.accounting.exact import Pair, discrete_gaussian, shifted
 
 EPSILONS = (0.0, 0.05, 0.3, 1.0, 2.0, 4.0)
-DIRECTIONS = ((1,), (2,), (7,), (1, 1), (3, -2), (1, 1, 1), (4, -1, 2))
+DIRECTIONS = ((1,), (7,), (3, -2), (4, -1, 2))
 
 
 def cohort(shares: int) -> Cohort:
@@ -53,15 +53,14 @@ def test_no_direction_spends_more_than_is_charged(variance: float, shares: int, 
         assert not understated(pair.sampled(rate), spend(variance, shares, *moved, rate=rate))
 
 
-@pytest.mark.parametrize("moved", [(3,), (7,)])
+@pytest.mark.parametrize("moved", [(7,)])
 def test_several_answers_spend_no_more_than_is_charged(moved: tuple[int, ...]) -> None:
     for rate in (1.0, 0.3):
         pair = truth(9.0, 3, *moved).sampled(rate).times(2)
         assert not understated(pair, spend(9.0, 3, *moved, rate=rate, count=2))
 
 
-@pytest.mark.parametrize("multiplier", [0.7, 2.0, 6.0])
-@pytest.mark.parametrize("rate", [1.0, 0.1])
+@pytest.mark.parametrize(("multiplier", "rate"), [(0.7, 1.0), (2.0, 0.1), (6.0, 1.0)])
 def test_the_figure_is_within_three_in_a_hundred_of_the_gaussians(multiplier: float, rate: float) -> None:
     """At a deviation of eight and a half steps of the grid; the grids of real sums are finer."""
     l2 = 8.5 / multiplier
@@ -75,8 +74,7 @@ def test_the_figure_is_within_three_in_a_hundred_of_the_gaussians(multiplier: fl
     assert least <= found <= 1.03 * least
 
 
-@pytest.mark.parametrize("smoothing", [0.3, 0.6])
-@pytest.mark.parametrize("centre", [0, 3])
+@pytest.mark.parametrize(("smoothing", "centre"), [(0.3, 0), (0.6, 3)])
 def test_a_rounded_gaussian_is_a_discrete_one_but_for_the_ripple(smoothing: float, centre: int) -> None:
     """Step 3 of the proof, integrated."""
     within, x = 4.0, np.arange(-40, 41)
@@ -96,17 +94,6 @@ def test_a_rounded_gaussian_is_a_discrete_one_but_for_the_ripple(smoothing: floa
     assert apart >= bound / 50, "the bound is far from what it bounds"
 
 
-@pytest.mark.parametrize("variance", [0.3, 0.5, 1.0])
-@pytest.mark.parametrize("shares", [2, 3, 5])
-def test_shares_add_up_to_one_discrete_gaussian_but_for_the_ripples(variance: float, shares: int) -> None:
-    """Steps 1 and 2 of the proof, enumerated."""
-    summed = discrete_gaussian(variance, shares, 40)
-    x = np.arange(len(summed)) - len(summed) // 2
-    aim = np.exp(-(x**2) / (2 * shares * variance))
-    apart = np.abs(summed - aim / aim.sum()).sum() / 2
-    assert apart <= sum(ripple(variance * k / (k + 1)) for k in range(1, shares)) + 1e-15
-
-
 def test_unequal_shares_add_up_to_one_discrete_gaussian_too() -> None:
     variances = (0.7, 0.4, 1.5, 0.4)
     summed = np.ones(1)
@@ -116,15 +103,6 @@ def test_unequal_shares_add_up_to_one_discrete_gaussian_too() -> None:
     aim = np.exp(-(x**2) / (2 * sum(variances)))
     apart = np.abs(summed - aim / aim.sum()).sum() / 2
     assert 0 < apart <= sum(ripple(0.4 * k / (k + 1)) for k in range(1, 4))
-
-
-def test_sums_of_exponentials_stay_within_the_ripple() -> None:
-    x = np.arange(-60, 61)
-    for variance in (0.2, 0.5, 1.0):
-        sums = np.array([np.exp(-((x - y) ** 2) / (2 * variance)).sum() for y in np.linspace(0, 1, 41)])
-        relative = np.abs(sums / math.sqrt(2 * math.pi * variance) - 1).max()
-        assert relative <= ripple(variance) * (1 + 1e-9) + 1e-14
-        assert relative >= ripple(variance) * 0.95
 
 
 def test_narrow_shares_keep_the_bound_by_divergences() -> None:
@@ -142,15 +120,6 @@ def test_the_distance_stays_negligible_and_the_variance_gives_little() -> None:
         left, apart = found
         assert apart <= 2 * NEGLIGIBLE * (1 + 1e-9)
         assert 1.3 < variance * shares - left < 2
-
-
-def test_a_single_share_is_charged_as_one_gaussian() -> None:
-    """One share that nobody subtracts is one discrete Gaussian."""
-    claimed = spend(81.0, 1, 9)
-    multiplier = float(claimed.event.noise_multiplier)
-    assert 0.98 < multiplier < 1
-    exact = special.ndtr(0.5 / multiplier - multiplier) - math.e * special.ndtr(-0.5 / multiplier - multiplier)
-    assert truth(81.0, 1, 9).delta(1.0) <= exact
 
 
 def test_very_wide_shares_are_one_gaussian_too() -> None:

@@ -9,8 +9,8 @@ import pytest
 from dp_accounting.dp_event import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
 
 from securetm.accounting.bounds import PLD, bounds_of, by_losses
+from securetm.accounting.closed_forms import delta_of, epsilon_of, sensitivity_of
 from securetm.accounting.losses import composed, interval_for, is_coarse, rounding_of
-from securetm.accounting.one_gaussian import delta_of, epsilon_of, sensitivity_of
 
 
 def true_delta(mu: float, epsilon: float) -> mpmath.mpf:
@@ -20,7 +20,7 @@ def true_delta(mu: float, epsilon: float) -> mpmath.mpf:
         return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
 
 
-@pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 4.0, 11.0, 60.0, 140.0])
+@pytest.mark.parametrize("mu", [0.01, 1.0, 11.0, 140.0])
 def test_delta_is_never_below_the_truth_and_hardly_above(mu: float) -> None:
     for deviations in (-2.0, 0.0, 1.0, 3.0, 5.0, 7.0):
         epsilon = max(mu**2 / 2 + deviations * mu, 0.0)
@@ -28,8 +28,8 @@ def test_delta_is_never_below_the_truth_and_hardly_above(mu: float) -> None:
         assert truth <= delta_of(mu, epsilon) <= truth * (1 + 1e-6 * (1 + epsilon / mu**2)) + mpmath.mpf("1e-300")
 
 
-@pytest.mark.parametrize("mu", [0.3, 1.0, 11.0, 140.0])
-@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-9])
+@pytest.mark.parametrize("mu", [0.3, 140.0])
+@pytest.mark.parametrize("delta", [1e-3, 1e-9])
 def test_epsilon_is_the_least_for_its_delta_rounded_upwards(mu: float, delta: float) -> None:
     epsilon = epsilon_of(mu, delta)
     assert true_delta(mu, epsilon) <= delta

@@ -22,7 +22,6 @@ from securetm.contracts.zcdp_event import SymmetricZCDpEvent
 from tests.accounting.exact import (
     discrete_gaussian,
     discrete_laplace,
-    many_coordinates_epsilon,
     randomised_response,
     shifted,
     skellam,
@@ -64,8 +63,7 @@ def agrees(truth, spends, tight=None):
             assert found[0].epsilon <= exact * (1 + tight) + 2e-3, (found[0], exact)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("parameter", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize(("parameter", "count"), [(0.3, 3), (1.0, 2), (2.5, 1)])
 def test_discrete_laplace_is_never_understated_and_tight(parameter, count):
     truth = shifted(discrete_laplace(parameter, 30), 1).times(count)
     agrees(truth, [Spend(DiscreteLaplaceDpEvent(parameter, 1), count=count)], tight=0.01)
@@ -79,14 +77,14 @@ def test_one_coordinate_is_the_worst_of_all_with_the_same_l1(shifts):
 
 
 @given(st.floats(0.2, 3), st.floats(0.01, 1), st.integers(1, 2), st.integers(1, 3))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 def test_sampled_discrete_laplace_is_never_understated(parameter, rate, count, sensitivity):
     truth = shifted(discrete_laplace(parameter, 25), sensitivity).sampled(rate).times(count)
     agrees(truth, [Spend(PoissonSampledDpEvent(rate, DiscreteLaplaceDpEvent(parameter, sensitivity)), count=count)])
 
 
 @given(st.floats(0.05, 0.95), st.integers(2, 4), st.integers(1, 3), st.floats(0.05, 1))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 def test_randomised_response_is_never_understated(noise, buckets, count, rate):
     truth = randomised_response(noise, buckets)
     agrees(
@@ -96,8 +94,8 @@ def test_randomised_response_is_never_understated(noise, buckets, count, rate):
     agrees(truth.sampled(rate).times(count), [sampled])
 
 
-@pytest.mark.parametrize(("variance", "shares"), [(0.5, 3), (1.0, 2), (4.0, 1), (4.0, 3)])
-@pytest.mark.parametrize("shifts", [(1,), (2,), (1, 1), (3, -2)])
+@pytest.mark.parametrize(("variance", "shares"), [(0.5, 3), (4.0, 1)])
+@pytest.mark.parametrize("shifts", [(2,), (3, -2)])
 def test_shares_of_discrete_gaussian_noise_are_never_understated(variance, shares, shifts):
     noise = discrete_gaussian(variance, shares, math.ceil(8 * math.sqrt(variance)))
     event = event_of_shares(variance, shares, sum(map(abs, shifts)), math.hypot(*shifts), len(shifts))
@@ -107,7 +105,7 @@ def test_shares_of_discrete_gaussian_noise_are_never_understated(variance, share
 
 
 @pytest.mark.parametrize("variance", [2.0, 16.0])
-@pytest.mark.parametrize("shifts", [(1,), (3,), (1, 1), (2, -1)])
+@pytest.mark.parametrize("shifts", [(3,), (2, -1)])
 def test_skellam_noise_is_never_understated(variance, shifts):
     noise = skellam(variance, math.ceil(9 * math.sqrt(variance)) + 6)
     truth = shifted(noise, *shifts)
@@ -127,15 +125,6 @@ def test_an_answer_without_symmetry_costs_more_and_is_never_understated(rate):
         agrees(shifted(noise, 2).sampled(rate), [Spend(PoissonSampledDpEvent(rate, bare))])
         one, other = (by_accountant([Spend(PoissonSampledDpEvent(rate, e), count=50)], 1e-5)[0].epsilon for e in (bare, event))
         assert one >= other
-
-
-def test_many_coordinates_of_skellam_noise_cost_more_than_one_and_the_vector_bound_covers_them():
-    one = many_coordinates_epsilon(skellam(16.0, 60), 8, 1, 1e-5)
-    many = many_coordinates_epsilon(skellam(16.0, 60), 1, 64, 1e-5)
-    assert one == pytest.approx(8.52, abs=0.02)
-    assert many == pytest.approx(10.0, abs=0.1)
-    for event in events_of_skellam(16.0, 64, 8):
-        assert by_accountant([Spend(event)], 1e-5)[0].epsilon >= many
 
 
 def test_mixed_answers_are_never_understated():
@@ -161,7 +150,7 @@ def test_laplace_and_gaussian_answers_meet_their_closed_forms():
 
 
 @given(st.floats(0.5, 2), st.integers(1, 3), st.floats(0.001, 0.5))
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=8)
 def test_no_threshold_test_beats_the_best_true_positive_rate(parameter, count, wrong):
     truth = shifted(discrete_laplace(parameter, 25), 1).times(count)
     most = best_true_positive_rate([Spend(DiscreteLaplaceDpEvent(parameter, 1), count=count)], wrong)

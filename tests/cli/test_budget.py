@@ -255,15 +255,15 @@ def test_a_run_is_billed_as_far_as_its_budget_lasts() -> None:
 
 def test_central_noise_is_not_told_to_protect_from_the_coordinator() -> None:
     """Selected words are noised at the party, the sums of training are not: the weakest part decides."""
-    bill = ProfileQuestion("dp-central", 5, 10, 500, "prodlda").run()
-    assert bill.against.startswith("any other party")
-    assert "the coordinator" not in bill.against
-    assert "anyone who gets the model" in bill.against
-    assert bill.assumptions == ("whoever opens the sums adds the noise and keeps both to itself",)
-    assert bill.round is not None
+    run = ProfileQuestion("dp-central", 5, 10, 500, "prodlda").run()
+    assert run.against.startswith("any other party")
+    assert "the coordinator" not in run.against
+    assert "anyone who gets the model" in run.against
+    assert run.assumptions == ("whoever opens the sums adds the noise and keeps both to itself",)
+    assert run.bill.round is not None
     every = ProfileQuestion("dp-central", 5, 10, 500, "lda").run()
-    assert every.round is not None
-    assert not isinstance(every.round.event, type(bill.round.event))  # all documents are asked, so no coin helps
+    assert every.bill.round is not None
+    assert not isinstance(every.bill.round.event, type(run.bill.round.event))  # all documents are asked, so no coin helps
     assert ProfileQuestion("dp-local", 5, 10, 500).run().against.startswith("the coordinator with 4 colluding parties")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.accounting.calculator.group_privacy import grown
+from securetm.accounting.calculator.persons import grown
 from securetm.federation.budget.prices import bill_of
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import TooFewForProfile

@@ -9,7 +9,7 @@ import pytest
 
 from securetm.accounting.calculator.planned_runs import OneLedger, Schedule, Spending
 from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger_errors import BudgetExhausted
+from securetm.accounting.ledger.ledger import BudgetExhausted
 from securetm.cli.budget_plan import PlanQuestion
 from securetm.contracts import Budget, Unit
 
@@ -21,7 +21,7 @@ SMALL = "plan --profile dp-central --words public --vocabulary-size 100 --rounds
 def test_a_real_ledger_admits_the_planned_runs_and_no_more(tmp_path: Path) -> None:
     question = PlanQuestion(profile="dp-central", words="once", vocabulary_size=100, rounds=2, years=3, unit="person")
     planned = question.planned()
-    noise = OneLedger(planned.budget, planned.spending, planned.before).least_noise(3, planned.possible)
+    noise = OneLedger(planned.budget, planned.spending, planned.before).least_noise(3)
     assert planned.spending.first  # the first run pays for its words
     with Ledger.open(tmp_path / "north.ledger", "north", planned.budget) as ledger:
         for run in range(3):
@@ -116,7 +116,7 @@ def test_a_file_says_the_same_as_options(tmp_path: Path) -> None:
 
 def test_no_noise_reaches_every_budget() -> None:
     with pytest.raises(Exception, match="no plan stays within epsilon"):
-        OneLedger(Budget(Unit.DOCUMENT, 1e-3, 1e-9), Spending(_loud), PlanQuestion().planned().before).least_noise(2, bool)
+        OneLedger(Budget(Unit.DOCUMENT, 1e-3, 1e-9), Spending(_loud), PlanQuestion().planned().before).least_noise(2)
 
 
 def _loud(noise: float) -> tuple[object, ...]:

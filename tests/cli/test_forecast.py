@@ -103,8 +103,8 @@ def test_a_run_is_forecast_only_where_its_plan_states_how_many_documents_there_a
 
 def test_the_calculator_of_a_profile_shows_it_and_the_words_that_a_run_would_list() -> None:
     run = ProfileQuestion("dp-central", epsilon=3.0, people=People(documents=20_000), words=1_000).run()
-    assert run.forecast is not None
-    assert "the number of words open" in run.forecast_note
+    assert run.told["forecast"]
+    assert "the number of words open" in run.after[1]
 
 
 def test_a_budget_of_persons_is_forecast_where_the_plan_says_how_many_there_are() -> None:

@@ -15,7 +15,8 @@ import pytest
 from dp_accounting import GaussianDpEvent
 
 from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger_errors import LedgerReplaced, LedgerRolledBack
+from securetm.accounting.ledger.ledger import LedgerReplaced
+from securetm.accounting.ledger.ledger_file import LedgerRolledBack
 from securetm.accounting.spends import Spend
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed

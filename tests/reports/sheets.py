@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from securetm.accounting.calculator.budget_report import BudgetReport, ByAccountant, Plot, PlotLine, ReportTable
+from securetm.accounting.calculator.budget_report import BudgetReport, ByAccountant
+from securetm.figures import Curve, Figure, ReportTable
 
 STATEMENT = "Against <everyone>, it is hidden, to epsilon = 1.829 per document with delta = 1e-05."
-PLOT = Plot(
+PLOT = Figure(
     "epsilon against epochs",
     "epochs",
     "epsilon per document",
-    (PlotLine("tight & sound", ((1.0, 0.5), (5.0, 1.25), (10.0, 2.0))), PlotLine("looser", ((1.0, 1.0), (10.0, 2.5)))),
+    (Curve("tight & sound", ((1.0, 0.5), (5.0, 1.25), (10.0, 2.0))), Curve("looser", ((1.0, 1.0), (10.0, 2.5)))),
     (10.0, 2.0),
 )
 SHEET = BudgetReport(

@@ -16,6 +16,7 @@ from securetm.auditing.attack import Estimate
 from securetm.auditing.evidence import record
 from securetm.auditing.judging import measured
 from securetm.auditing.record import NOT_REFUTED, NOT_TESTED, REFUTED, Audit, Curve, Example, Finding, RefusalRecord
+from securetm.figures import Figure
 from securetm.foreign_text import markdown_text
 from securetm.reports.audits.report import (
     audit_page,
@@ -29,7 +30,7 @@ from securetm.reports.audits.report import (
     summary,
 )
 from securetm.reports.audits.wording import CAUTION, claimed_epsilon, headline, promised, share
-from securetm.reports.document import Bars, Figure, Table, lines_of, plain
+from securetm.reports.document import Bars, Table, lines_of, plain
 
 from .audits import (
     AUDIT,

@@ -11,8 +11,7 @@ import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
 from lab.fits import budget_curves
-from securetm.accounting.calculator.group_privacy import of_group
-from securetm.accounting.calculator.persons import People
+from securetm.accounting.calculator.persons import People, of_group
 from securetm.accounting.composition import total
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend

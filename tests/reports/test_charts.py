@@ -9,13 +9,12 @@ from dataclasses import replace
 
 import pytest
 
-from securetm.reports.budget import figure_of
+from securetm.figures import Curve, Figure
 from securetm.reports.charts import Axis, axes_of, axis, axis_mark, in_svg, in_terminal
-from securetm.reports.document import Curve, Figure
 
 from .sheets import PLOT
 
-FIGURE = figure_of(PLOT)
+FIGURE = PLOT
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""What `securetm budget` computes: figures and sentences from public numbers, one file for each question. It prints nothing."""
+"""What `securetm budget` computes: figures and sentences from public numbers."""

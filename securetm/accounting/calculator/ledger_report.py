@@ -1,4 +1,4 @@
-"""Answers what a party's ledger holds: spent and allowed, by run, after each answer. It enters nothing.
+"""What a party's ledger holds: spent and allowed, by run, after each answer.
 
 Reading checks the chain, so that a ledger which was changed from outside is refused.
 """
@@ -13,30 +13,30 @@ from dp_accounting import PoissonSampledDpEvent
 
 from securetm.accounting.calculator.budget_report import (
     FALSE_POSITIVES,
+    POINTS,
     BudgetReport,
     ByAccountant,
-    Plot,
-    PlotLine,
     Promise,
-    ReportTable,
+    accountants,
+    replacing,
     sentence,
     sentence_large,
     some,
     unit_name,
 )
-from securetm.accounting.calculator.composed_report import POINTS, accountants, replacing
-from securetm.accounting.calculator.word_noise import PUBLIC, UNIT, sentence_whole
+from securetm.accounting.calculator.mechanisms import PUBLIC, UNIT, sentence_whole
+from securetm.accounting.closed_forms import basic_epsilon
 from securetm.accounting.composition import Total, by_accountant
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.accounts import SPENT, Accounts, RunAccount
 from securetm.accounting.ledger.all_runs import AllRuns, all_runs
-from securetm.accounting.ledger.hash_chain import Entry
 from securetm.accounting.ledger.ledger import SeenHead
+from securetm.accounting.ledger.ledger_file import Entry
 from securetm.accounting.ledger.privacy_filter import ALONE
-from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import Spend, leaves_of
 from securetm.accounting.tradeoff import true_positives
 from securetm.contracts import Budget, Unit
+from securetm.figures import Curve, Figure, ReportTable
 from securetm.stages import Stages
 from securetm.wording import counted, downward, listed, upward
 
@@ -172,7 +172,7 @@ def _runs(runs: list[dict[str, Any]], unit: str) -> ReportTable:
     return ReportTable("Runs", ("run", "profile", "began (UTC)", "answers", f"epsilon per {unit}"), rows, caption)
 
 
-def _by_answer(entries: list[Entry], unit: str, progress: Stages) -> tuple[Plot, ...]:
+def _by_answer(entries: list[Entry], unit: str, progress: Stages) -> tuple[Figure, ...]:
     """Epsilon after some of the answers, found by reading the ledger again from its beginning."""
     spends = [n for n, entry in enumerate(entries) if entry.content["kind"] == SPENT]
     if len(spends) < 2:
@@ -186,6 +186,6 @@ def _by_answer(entries: list[Entry], unit: str, progress: Stages) -> tuple[Plot,
         if n in shown:
             points.append((float(answers), accounts.spent().epsilon))
             progress.step(len(points))
-    line = PlotLine("spent", tuple(points))
-    limit = PlotLine("budget", ((0.0, accounts.budget.epsilon), (float(answers), accounts.budget.epsilon)))
-    return (Plot("epsilon against answers", "answers given", f"epsilon per {unit}", (line, limit), points[-1], "now"),)
+    line = Curve("spent", tuple(points))
+    limit = Curve("budget", ((0.0, accounts.budget.epsilon), (float(answers), accounts.budget.epsilon)))
+    return (Figure("epsilon against answers", "answers given", f"epsilon per {unit}", (line, limit), points[-1], "now"),)

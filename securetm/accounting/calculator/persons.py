@@ -1,24 +1,40 @@
-"""Whose documents they are: the unit that a budget protects, and what a person with several documents is promised.
+"""Whose documents they are, and what a person with several documents is promised: group privacy, with its delta.
 
-It reads no document. The numbers of documents and persons are public ones, or counted beforehand by whoever holds them.
+The numbers of documents and persons are public ones, or counted beforehand by whoever holds them. Where events are Gaussian,
+loss distributions of the group itself are tighter than k times epsilon: k documents move an unsampled sum k times as far. Of
+sampled ones a binomial number is in each sum; the mixture of Gaussians of that number dominates (Choquette-Choo et al. 2023;
+Ganesh 2024, Tight group-level DP guarantees for DP-SGD).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from securetm.accounting.calculator.budget_report import ReportTable
-from securetm.accounting.calculator.group_privacy import grown, of_group
+import numpy as np
+from dp_accounting import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
+from dp_accounting.pld import privacy_loss_distribution as distributions
+from scipy import stats
+
+from securetm.accounting.bounds import PLD, bounds_of
 from securetm.accounting.calculator.option_checks import check, check_choice, refused
-from securetm.accounting.spends import Spend
+from securetm.accounting.composition import total, with_failures
+from securetm.accounting.losses import FINEST, rounding_of
+from securetm.accounting.spends import Leaves, Spend, failure_probability_of, leaves_of
+from securetm.figures import ReportTable
 from securetm.wording import counted, upward, upward_figure
 
 DOCUMENT, PERSON = "document", "person"
 UNITS = (DOCUMENT, PERSON)
 ONE_PARTY = "all documents of a person lie with one party"
 MANY_PARTIES = "A person whose documents lie with m parties is protected as m persons are: m times epsilon, and delta grows."
+_ROWS_OF_DOCUMENTS = "Rows of documents protect documents: `--unit person` says what rows of persons promise."
+_DOCUMENTS_ONLY = (
+    "This counts documents: a person who wrote k of them is protected k times less, and delta grows. Say "
+    "--documents-per-person K, and name persons in the corpus (`--person COLUMN`), if documents are not independent people."
+)
 _COUNTED = (
     "The numbers of documents and persons were counted in your corpus. No budget pays for showing them: before you pass this "
     "page on, ask again with round numbers (--documents, --persons, --documents-per-person)."
@@ -96,23 +112,15 @@ class People:
 
     def notes(self) -> tuple[str, ...]:
         """What a reader has to know of persons."""
-        return (*self._notes(), *((_COUNTED,) if self.counted else ()))
-
-    def _notes(self) -> tuple[str, ...]:
-        if self.protected == PERSON:
-            guessed = self.persons and not self.documents_per_person and self.each > 1
-            mean = (
-                f"A person has {self.each} documents in the mean; group privacy goes by the most that any person has: give "
-                "--documents-per-person."
-            )
-            return (MANY_PARTIES, *((mean,) if guessed else ()))
-        if self.each > 1:
-            return ("Rows of documents protect documents: `--unit person` says what rows of persons promise.",)
-        return (
-            "This counts documents: a person who wrote k of them is protected k times less, and delta grows. Say "
-            "--documents-per-person K, and name persons in the corpus (`--person COLUMN`), if documents are not independent "
-            "people.",
+        guessed = self.persons and not self.documents_per_person and self.each > 1
+        mean = (
+            f"A person has {self.each} documents in the mean; group privacy goes by the most that any person has: give "
+            "--documents-per-person."
         )
+        counted_here = (_COUNTED,) if self.counted else ()
+        if self.protected == PERSON:
+            return (MANY_PARTIES, *((mean,) if guessed else ()), *counted_here)
+        return (_ROWS_OF_DOCUMENTS if self.each > 1 else _DOCUMENTS_ONLY, *counted_here)
 
     def warning(self, bounds: dict[str, Any] | None) -> str | None:
         """The warning that rows of documents are no promise for persons."""
@@ -122,23 +130,18 @@ class People:
         return f"Documents are protected one by one here. A person with {self.each} of them has {promised}."
 
     def bounds(
-        self, spends: Sequence[Spend], epsilon: float, delta: float, *, stated: float = 0.0, moves_as_one: bool = True
+        self, spends: Sequence[Spend], epsilon: float, delta: float, *, stated: float, moves_as_one: bool = True
     ) -> dict[str, Any] | None:
         """What a person is promised: by rows of persons, and by rows of documents; nothing where each has one document.
 
-        `stated` is the delta of the promise where these spends may use a part of it only.
+        `stated` is the delta of the promise, of which these spends may use a part only.
         """
         if self.each == 1:
             return None
         group, theorem = of_group(spends, self.each, delta, moves_as_one=moves_as_one), grown(epsilon, delta, self.each)
         rows = [
-            {"rows": "a row for each person", "epsilon": epsilon, "delta": stated or delta, "by": "as above"},
-            {
-                "rows": "a row for each document",
-                "epsilon": group.epsilon,
-                "delta": stated or delta,
-                "by": group.accountant,
-            },
+            {"rows": "a row for each person", "epsilon": epsilon, "delta": stated, "by": "as above"},
+            {"rows": "a row for each document", "epsilon": group.epsilon, "delta": stated, "by": group.accountant},
             {"rows": "the same, by k x epsilon", "epsilon": theorem.epsilon, "delta": theorem.delta, "by": theorem.accountant},
         ]
         return {"documents_per_person": self.each, "rows": rows}
@@ -170,3 +173,129 @@ def _promised(epsilon: float, delta: float) -> str:
     if delta >= 1 or epsilon == float("inf"):
         return "no promise at all at this delta"
     return f"epsilon = {upward(epsilon)} per person with delta = {upward_figure(delta)}"
+
+
+# ---- group privacy -------------------------------------------------------------------------------------------------
+
+GROUP = "group privacy"
+_MOST_MIXED = 64  # documents of one person for which the mixture is computed; beyond, nothing of use can be promised
+_CELLS = 20_000  # of one answer's distribution
+_TAIL = 1e-15
+_HALVINGS = 16
+
+
+@dataclass(frozen=True)
+class GroupBound:
+    """Somebody with so many documents is protected to (epsilon, delta), as this accountant proves."""
+
+    epsilon: float
+    delta: float
+    accountant: str
+
+
+def of_group(spends: Sequence[Spend], documents: int, delta: float, *, moves_as_one: bool = True) -> GroupBound:
+    """The least epsilon that is proved at this delta for somebody with so many documents; infinity if none is.
+
+    `moves_as_one` says that the events bound any number of documents: their rows add up, and each has the same bound. It is
+    false where a failure probability speaks of a single document, such as that of a rare word that gets through.
+    """
+    if documents == 1:
+        alone = total(spends, delta)
+        return GroupBound(alone.epsilon, delta, alone.accountant)
+    by_events = _by_events(spends, documents, delta) if moves_as_one else []
+    if by_events:
+        return min(by_events, key=lambda bound: bound.epsilon)
+    return GroupBound(_at(spends, documents, delta), delta, GROUP)
+
+
+def grown(epsilon: float, delta: float, documents: int) -> GroupBound:
+    """The theorem of group privacy: k times epsilon, and delta x (1 + e^epsilon + ... + e^((k - 1) epsilon)), at most 1."""
+    return GroupBound(documents * epsilon, min(1.0, delta * growth(epsilon, documents)), GROUP)
+
+
+def growth(epsilon: float, documents: int) -> float:
+    """By how much the delta of a group exceeds that of one document."""
+    if documents * epsilon > 700:
+        return math.inf
+    return math.expm1(documents * epsilon) / math.expm1(epsilon) if epsilon > 0 else float(documents)
+
+
+def _at(spends: Sequence[Spend], documents: int, delta: float) -> float:
+    """The theorem at a given delta: a document's delta is taken so small that it grows to no more than this one."""
+
+    def fits(power: float) -> float:
+        """The document's epsilon at that power of e below delta, or infinity where its delta grows too large."""
+        epsilon = total(spends, delta * math.exp(-power)).epsilon
+        return epsilon if epsilon < math.inf and math.exp(-power) * growth(epsilon, documents) <= 1 else math.inf
+
+    least, most = 0.0, 1.0
+    while most < 600 and fits(most) == math.inf:
+        least, most = most, 2 * most
+    if fits(most) == math.inf:
+        return math.inf
+    for _ in range(_HALVINGS):
+        middle = (least + most) / 2
+        least, most = (least, middle) if fits(middle) < math.inf else (middle, most)
+    return documents * fits(most)
+
+
+def _by_events(spends: Sequence[Spend], documents: int, delta: float) -> list[GroupBound]:
+    """Bounds by the events themselves, where each of them says how far several documents move an answer."""
+    leaves, lost = leaves_of(spends), failure_probability_of(spends)
+    moved = tuple((_moved(event, documents), count) for event, count in leaves)
+    if any(event is None for event, _ in moved):
+        return []
+    if not any(isinstance(event, PoissonSampledDpEvent) for event, _ in leaves):
+        known = [(bound.epsilon, bound.accountant) for bound in bounds_of(moved)]
+    else:
+        known = [(_mixed(leaves, documents), PLD)] if documents <= _MOST_MIXED else []
+    return [GroupBound(with_failures(epsilon, delta, lost), delta, accountant) for epsilon, accountant in known]
+
+
+def _moved(event: Any, documents: int) -> Any:
+    """The event of an unsampled answer that so many documents move; a sampled one as it is; None where none is known."""
+    if isinstance(event, PoissonSampledDpEvent):
+        return event if isinstance(event.event, GaussianDpEvent) else None
+    if isinstance(event, GaussianDpEvent | LaplaceDpEvent):
+        return type(event)(event.noise_multiplier / documents)
+    return None
+
+
+def _mixed(leaves: Leaves, documents: int) -> Callable[[float], float]:
+    """Epsilon by delta of all answers, each by the loss distribution of the group."""
+    interval = max(FINEST, max(_reach(event, documents) for event, _ in leaves) / _CELLS)
+    together, rounding = distributions.identity(value_discretization_interval=interval), rounding_of(leaves)
+    for event, count in leaves:
+        one = _loss(event, documents, interval)
+        together = together.compose(one if count == 1 else one.self_compose(count, _TAIL), _TAIL)
+
+    def epsilon(delta: float) -> float:
+        with np.errstate(over="ignore"):
+            return float(together.get_epsilon_for_delta(delta - rounding)) if delta > rounding else math.inf
+
+    return epsilon
+
+
+def _loss(event: Any, documents: int, interval: float) -> Any:
+    if isinstance(event, GaussianDpEvent):
+        return distributions.from_gaussian_mechanism(event.noise_multiplier / documents, value_discretization_interval=interval)
+    if isinstance(event, LaplaceDpEvent):
+        return distributions.from_laplace_mechanism(event.noise_multiplier / documents, value_discretization_interval=interval)
+    many = stats.binom(documents, event.sampling_probability)
+    kept = [number for number in range(documents) if many.sf(number) > _TAIL]
+    chances = [float(many.pmf(number)) for number in range(len(kept) + 1)]
+    numbers, rest = list(range(len(chances))), float(many.sf(len(kept)))
+    if rest > 0:  # what is left of the tail counts as if all documents were there
+        numbers, chances = [*numbers, documents], [*chances, rest]
+    return distributions.from_mixture_gaussian_mechanism(
+        event.event.noise_multiplier,
+        [float(number) for number in numbers],
+        [chance / math.fsum(chances) for chance in chances],
+        value_discretization_interval=interval,
+    )
+
+
+def _reach(event: Any, documents: int) -> float:
+    """About the largest loss of one answer."""
+    noise = event.event.noise_multiplier if isinstance(event, PoissonSampledDpEvent) else event.noise_multiplier
+    return float(12 * documents / noise + (documents / noise) ** 2)

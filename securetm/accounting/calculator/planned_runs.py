@@ -1,7 +1,6 @@
-"""Answers what each of several runs over the same documents may spend under one ledger, and when the budget ends.
+"""What each of several runs over the same documents may spend under one ledger, and when the budget ends.
 
 The rule is the ledger's own (`ledger/privacy_filter.py`). Whoever reads the profile hands over what one run spends at a noise.
-No document is read, and nothing is spent.
 """
 
 from __future__ import annotations
@@ -11,22 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from securetm.accounting.accounting_errors import BudgetTooSmall
-from securetm.accounting.calculator.budget_report import (
-    BudgetReport,
-    Plot,
-    PlotLine,
-    Promise,
-    ReportTable,
-    some,
-)
-from securetm.accounting.calculator.composed_report import Spends, composed
+from securetm.accounting.calculator.budget_report import Promise, Question, Spends, some
 from securetm.accounting.calculator.persons import People
+from securetm.accounting.calibration import BudgetTooSmall
 from securetm.accounting.composition import total, within
 from securetm.accounting.delta_limits import sentence_delta
 from securetm.accounting.ledger.privacy_filter import ALONE, Cost, cost_of, filter_epsilon, nothing, orders_for
 from securetm.accounting.spends import Spend
 from securetm.contracts import Budget
+from securetm.figures import Curve, Figure, ReportTable
 from securetm.stages import Stages
 from securetm.wording import counted, downward, upward
 
@@ -106,6 +98,7 @@ class Spending:
 
     at: Callable[[float], Spends]
     first: Spends = ()  # of the list of words, which later runs use again
+    possible: Callable[[float], bool] = lambda _: True  # whether a mechanism can draw so much noise
 
 
 @dataclass(frozen=True)
@@ -151,7 +144,7 @@ class OneLedger:
             return within(self.spends(runs, noise), self.budget.epsilon, ALONE * self.budget.delta)
         return self.spent(runs, noise) <= self.budget.epsilon
 
-    def least_noise(self, runs: int, possible: Callable[[float], bool]) -> float:
+    def least_noise(self, runs: int) -> float:
         """The least noise with which it admits so many more runs, rounded upwards to four places."""
         if not self.fits(runs, _COARSEST):
             budget = f"{upward(self.budget.epsilon)} per {self.budget.unit.value}"
@@ -160,7 +153,7 @@ class OneLedger:
         low, high = _FINEST, _COARSEST
         while high > low * (1 + _PRECISE / 4):
             middle = math.sqrt(low * high)
-            low, high = (low, middle) if possible(middle) and self.fits(runs, middle) else (middle, high)
+            low, high = (low, middle) if self.spending.possible(middle) and self.fits(runs, middle) else (middle, high)
         return math.ceil(high * 1e4) / 1e4
 
     def lasting(self, most: int, noise: float) -> int:
@@ -188,17 +181,16 @@ class PlannedRuns:
     settings: dict[str, Any]
     noise: float | None = None
     before: Before = Before()
-    possible: Callable[[float], bool] = lambda _: True  # whether a mechanism can draw so much noise
     notes: tuple[str, ...] = ()
     use: Callable[[float], str] = lambda _: ""  # whether a model with so much noise will be of use
     run: str = ""  # how the command of a run begins
     often: Callable[[OneLedger, int], Often | None] = lambda *_: None  # how often one can train so that models are of use
 
-    def report(self, progress: Stages) -> BudgetReport:
+    def question(self, progress: Stages) -> Question:
         """What each run may spend, and what is left after it."""
         progress.stage("the noise of a run", 1)
         ledger, runs = OneLedger(self.budget, self.spending, self.before), self.schedule.in_one_ledger
-        noise = self.noise or ledger.least_noise(runs, self.possible)
+        noise = self.noise or ledger.least_noise(runs)
         progress.step(1)
         lasts = ledger.lasting(runs, noise)
         budget = f"{upward(self.budget.epsilon)} per {self.unit}"
@@ -210,14 +202,18 @@ class PlannedRuns:
         progress.stage("how often a model would be of use", 1)
         often = self.often(ledger, runs)
         progress.step(1)
-        report = composed(
+        held = (
+            f"After the last run the ledger holds epsilon = {upward(rows[-1]['spent'])} of {budget}, whatever the runs show. "
+            "If all of them are fixed in advance, the promise is:"
+        )
+        return Question(
             f"{counted(lasts, 'run')} of {counted(self.rounds, 'round')} under {self.profile}, one ledger of {budget}",
             self.promise,
             ledger.spends(lasts, noise),
             self.budget.delta,
-            sampling="none",
-            settings=self.settings,
-            warnings=some(
+            "none",
+            self.settings,
+            warnings=(
                 sentence_delta(self.budget.delta, self.people.units, self.people.protected),
                 self._ends(rows, runs, lasts),
                 f"{_UNBOUNDED} {why}." if (why := self.before.unbounded_because) else None,
@@ -226,15 +222,16 @@ class PlannedRuns:
             notes=some(self.use(noise), *self.notes, *self.people.notes(), _NOT_ALONE, _AUDITED, _RETIRED, _ALLOWED),
             tables=(*((often.table,) if often else ()), self._each(noise, alone), self._over_time(rows)),
             plots=(self._plot(rows),),
-            found={"noise": noise, "rounds": self.rounds, "epsilon_per_run": alone, "lasts_runs": lasts, "runs": rows}
-            | {"how_often": dict(often.record) if often else None},
-        )
-        held = (
-            f"After the last run the ledger holds epsilon = {upward(rows[-1]['spent'])} of {budget}, whatever the runs show. "
-            "If all of them are fixed in advance, the promise is:"
-        )
-        return replace(
-            report, first=held, found={**report.found, "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta}}
+            found={
+                "noise": noise,
+                "rounds": self.rounds,
+                "epsilon_per_run": alone,
+                "lasts_runs": lasts,
+                "runs": rows,
+                "how_often": dict(often.record) if often else None,
+                "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
+            },
+            first=held,
         )
 
     @property
@@ -246,12 +243,10 @@ class PlannedRuns:
         """Every run with what the ledger holds after it; a run that it refuses spends nothing."""
         progress.stage("what is left after each run", lasts)
         spent, fixed = {0: ledger.spent(0, noise) if self.before.runs else 0.0}, {0: 0.0}
-        above = math.inf
+        above, every = math.inf, -(-lasts // _COMPOSED)
         for run in range(lasts, 0, -1):
             spent[run] = ledger.spent(run, noise)
-            if lasts <= _COMPOSED or run % -(-lasts // _COMPOSED) == lasts % -(
-                -lasts // _COMPOSED
-            ):  # else what later runs spend
+            if (lasts - run) % every == 0:  # else what later runs spend
                 above = total(ledger.spends(run, noise), self.budget.delta).epsilon
             fixed[run] = above
             progress.step(lasts + 1 - run)
@@ -309,14 +304,14 @@ class PlannedRuns:
         )
         return ReportTable("Over time", columns, shown, caption)
 
-    def _plot(self, rows: list[dict[str, Any]]) -> Plot:
+    def _plot(self, rows: list[dict[str, Any]]) -> Figure:
         held = float(len(rows))
         lines = (
-            PlotLine("by the ledger", tuple((float(row["run"]), row["spent"]) for row in rows)),
-            PlotLine("fixed in advance", tuple((float(row["run"]), row["fixed_in_advance"]) for row in rows)),
-            PlotLine("budget", ((1.0, self.budget.epsilon), (held, self.budget.epsilon))),
+            Curve("by the ledger", tuple((float(row["run"]), row["spent"]) for row in rows)),
+            Curve("fixed in advance", tuple((float(row["run"]), row["fixed_in_advance"]) for row in rows)),
+            Curve("budget", ((1.0, self.budget.epsilon), (held, self.budget.epsilon))),
         )
-        return Plot("epsilon over the runs", "runs", f"epsilon per {self.unit}", lines)
+        return Figure("epsilon over the runs", "runs", f"epsilon per {self.unit}", lines)
 
     def _ends(self, rows: list[dict[str, Any]], asked: int, lasts: int) -> str | None:
         if lasts >= asked:

@@ -1,4 +1,4 @@
-"""Answers what a run under a profile spends, and for how many rounds its budget lasts. It reads no profile itself.
+"""What a run under a profile spends, and for how many rounds its budget lasts.
 
 Whoever reads the profile hands over the spends as the profile's own parts account for them.
 """
@@ -6,35 +6,29 @@ Whoever reads the profile hands over the spends as the profile's own parts accou
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dp_accounting import PoissonSampledDpEvent
 
-from securetm.accounting.accounting_errors import BudgetTooSmall
 from securetm.accounting.calculator.budget_report import (
-    BudgetReport,
-    PlotLine,
+    Course,
     Promise,
-    ReportTable,
-    epsilon_against,
-    some,
-)
-from securetm.accounting.calculator.composed_report import (
-    Spends,
-    composed,
-    curve,
+    Question,
     largest_by,
+    replacing,
+    some,
     surely_within,
 )
-from securetm.accounting.calculator.persons import SEPARATE, People, persons_table
-from securetm.accounting.calculator.word_noise import PUBLIC, UNIT, WordNoise
+from securetm.accounting.calculator.mechanisms import BOUNDED_ROWS, PUBLIC, UNIT, WordNoise
+from securetm.accounting.calculator.persons import SEPARATE, People
+from securetm.accounting.calibration import BudgetTooSmall
+from securetm.accounting.closed_forms import basic_epsilon
 from securetm.accounting.composition import total, within
-from securetm.accounting.delta_limits import sentence_delta
 from securetm.accounting.ledger.privacy_filter import ALONE
-from securetm.accounting.pure import basic_epsilon
-from securetm.accounting.spends import Spend, leaves_of
+from securetm.accounting.spends import Bill, leaves_of
 from securetm.contracts import Budget, Unit
+from securetm.figures import Curve, ReportTable
 from securetm.stages import Stages
 from securetm.wording import counted, upward
 
@@ -73,7 +67,7 @@ class SuggestedRounds:
         rows = f"{self.unit}s"
         by = f"for about {self.documents:,} {rows}" if self.documents else f"where nobody says how many {rows} there are"
         return (
-            f"A run that leaves the rounds open asks {counted(self.rounds, 'time')} {by} (`[training] documents`), "
+            f"A run that leaves the rounds open asks {counted(self.bill.rounds, 'time')} {by} (`[training] documents`), "
             f"with a noise multiplier of {self.noise:.5g}: the whole budget lasts for that."
         )
 
@@ -84,27 +78,19 @@ class ProfileRun:
 
     profile: str
     budget: Budget
-    words: Spend | None  # of the vocabulary, if it is not public
-    round: Spend | None  # None where all noise is drawn once
-    rounds: int
+    bill: Bill
     against: str
     assumptions: tuple[str, ...]
     settings: Mapping[str, Any]
-    documents: int | None = None
-    once: Spend | None = None  # of noise that is drawn once per corpus
-    list_note: str = ""  # how many words of a language's list can be expected to occur
-    expected_words: Mapping[str, float] | None = None  # the same as numbers
-    found_from: int = 0  # documents that a word needs to be found, where words are selected behind noise
-    found_in: str = "one party"  # whose documents these are
-    suggested: SuggestedRounds | None = None  # where the model needs few rounds
     people: People = SEPARATE
     noise: float | None = None  # over the bound on a row; nothing where the noise is on single words
     words_move_as_one: bool = True  # whether the spend of the words bounds any number of documents
-    shares_note: str = ""  # what the noise in the sum is
-    forecast_note: str = ""  # whether the model will be of use
-    forecast: Mapping[str, Any] | None = None  # the same as numbers
-    asked_first: Spend | None = None  # of pairs of words, where the training begins at their topics
-    as_run: str = ""  # the command of that run
+    found_from: int = 0  # documents that a word needs to be found, where words are selected behind noise
+    found_in: str = "one party"  # whose documents these are
+    suggested: SuggestedRounds | None = None  # where the model needs few rounds
+    before: tuple[str, ...] = ()  # notes on the run: its command, and the noise in its sums
+    after: tuple[str, ...] = ()  # notes on what can be expected of it
+    told: Mapping[str, Any] = field(default_factory=dict)  # the same as numbers
 
     @property
     def unit(self) -> str:
@@ -116,94 +102,84 @@ class ProfileRun:
         """The part of the budget's delta that one run may use."""
         return ALONE * self.budget.delta
 
-    def spends(self, rounds: float) -> Spends:
-        """The words and the noise that is drawn once, and so many rounds."""
-        each = replace(self.round, count=round(rounds)) if self.round and rounds else None
-        return tuple(spend for spend in (self.words, self.asked_first, self.once, each) if spend is not None)
+    def question(self, progress: Stages) -> Question:
+        """What the run spends, and what can be expected of it."""
+        drawn_once = self.budget.unit is Unit.WORD and self.bill.round is None
+        asked = self._drawn_once() if drawn_once else self._round_by_round(progress)
+        return replace(asked, notes=some(*asked.notes, self.suggested.sentence if self.suggested else None, *self.after))
 
-    def report(self, progress: Stages) -> BudgetReport:
-        """What the run spends, and what can be expected of a language's list of words."""
-        spent = self._spent(progress)
-        rounds = self.suggested.sentence if self.suggested else None
-        return replace(spent, notes=some(*spent.notes, rounds, self.list_note, self.forecast_note))
-
-    def _spent(self, progress: Stages) -> BudgetReport:
+    def _round_by_round(self, progress: Stages) -> Question:
         """What the run spends. Where the budget ends before the last round, what the rounds spend that it lasts for."""
-        if self.budget.unit is Unit.WORD and self.round is None:
-            return self._noise_drawn_once(progress)
         budget, lasts = f"{upward(self.budget.epsilon)} per {self.unit}", self._lasting(progress)
         if lasts == 0:
             raise BudgetTooSmall("round", budget, "a round spends more, or its failure probability exceeds delta", _INSTEAD)
-        run, people = replace(self, rounds=min(self.rounds, lasts)), self.people
-        spent = curve("spent", run.spends, run.rounds, run.delta, progress, whole=True)
-        last, epsilon = spent.points[-1]
-        bounds = people.bounds(
-            run.spends(run.rounds), epsilon, run.delta, stated=self.budget.delta, moves_as_one=self.words_move_as_one
+        rounds, coins = min(self.bill.rounds, lasts), self._coins()
+        ends = (
+            f"The budget, epsilon = {budget}, lasts for {counted(lasts, 'round')}: "
+            f"the ledger ends the run there, before the {counted(self.bill.rounds, 'round')} asked for."
         )
-        limit = PlotLine("budget", ((0.0, self.budget.epsilon), (last, self.budget.epsilon)))
-        return run._composed(
-            f"Profile {run.profile}, {counted(run.rounds, 'round')}",
+        found_words = (
+            f"A word that is in {self.found_from:,} documents of {self.found_in} is found in 99 of 100 selections; rare ones "
+            "are not. A public list of words costs nothing and needs none."
+        )
+        return self._asked(
+            f"Profile {self.profile}, {counted(rounds, 'round')}",
             Promise(
                 self.unit,
                 self.against,
                 f"any one {self.unit} was in a party's corpus",
-                run._sampled() + run.assumptions + people.assumptions,
+                coins + self.assumptions + self.people.assumptions,
             ),
-            "poisson" if run._sampled() else "none",
-            self.rounds,
-            warnings=some(
-                sentence_delta(self.budget.delta, people.units, people.protected), people.warning(bounds), self._ended(lasts)
-            ),
+            "poisson" if coins else "none",
+            rounds,
+            lasts,
+            people=self.people,
+            moves_as_one=self.words_move_as_one,
+            along="rounds",
+            courses=(Course("spent", self.bill.spends, rounds, whole=True),),
+            beside=(Curve("budget", ((0.0, self.budget.epsilon), (float(rounds), self.budget.epsilon))),),
+            warnings=(ends if self.bill.rounds > lasts else None,),
             notes=some(
-                self.as_run and f"That run: {self.as_run}",
-                self.shares_note,
-                *people.notes(),
-                self._words_note(),
+                *self.before,
+                *self.people.notes(),
+                found_words if self.found_from else None,
                 _SHARE,
-                _ALL_ASKED if run._sampled() else None,
+                _ALL_ASKED if coins else None,
             ),
-            tables=(*persons_table(bounds), run._parts(epsilon, lasts)),
-            plots=(epsilon_against("rounds", self.unit, spent, limit),),
-            found={**run._found(lasts), **people.recorded(bounds)},
+            tables=(self._parts(rounds, lasts),),
         )
 
-    def _noise_drawn_once(self, progress: Stages) -> BudgetReport:
-        """The report of noise on single word occurrences, which any number of rounds and runs uses again."""
-        if not within(self.spends(self.rounds), self.budget.epsilon, self.delta):
+    def _drawn_once(self) -> Question:
+        """The noise on single word occurrences, which any number of rounds and runs uses again."""
+        spends = self.bill.spends(self.bill.rounds)
+        if not within(spends, self.budget.epsilon, self.delta):
             budget = f"{upward(self.budget.epsilon)} per {UNIT}"
             raise BudgetTooSmall("noise that is drawn once", budget, "it spends more", _INSTEAD)
-        pure = basic_epsilon(leaves_of(self.spends(self.rounds)))  # group privacy goes by the pure epsilon
-        whole = WordNoise(pure).report(progress)
-        report = self._composed(
-            f"Profile {self.profile}, noise drawn once for {counted(self.rounds, 'round')}",
+        pure = basic_epsilon(leaves_of(spends))  # group privacy goes by it, at delta 0
+        return self._asked(
+            f"Profile {self.profile}, noise drawn once for {counted(self.bill.rounds, 'round')}",
             Promise(UNIT, self.against, f"any one {UNIT} is in a party's documents", _DRAWN_ONCE + self.assumptions),
             "none",
-            self.rounds,
-            warnings=whole.warnings,
-            tables=whole.tables,
-            plots=whole.plots,
-            found={**whole.found, **self._found(MOST_ROUNDS)},
-        )
-        return replace(report, notes=(_CHARGED_ONCE, *whole.notes))
-
-    def _composed(self, title: str, promise: Promise, sampling: str, asked: int, **more: Any) -> BudgetReport:
-        return composed(
-            title,
-            promise,
-            self.spends(self.rounds),
-            self.budget.delta,
-            share=ALONE,
-            sampling=sampling,
-            settings={"profile": self.profile, "rounds": asked, **self.settings, "documents": self.documents},
-            **more,
+            self.bill.rounds,
+            MOST_ROUNDS,
+            notes=(_CHARGED_ONCE, BOUNDED_ROWS),
+            replacing=replacing(pure, 0.0, UNIT),
+            **WordNoise(pure).for_documents(),
         )
 
-    def _found(self, lasts: int) -> dict[str, Any]:
+    def _asked(self, title: str, promise: Promise, sampling: str, rounds: int, lasts: int, **more: Any) -> Question:
+        settings = {"profile": self.profile, "rounds": self.bill.rounds, **self.settings, "documents": self.people.documents}
         budget = {"epsilon": self.budget.epsilon, "delta": self.budget.delta, "lasts_rounds": lasts}
-        expected = {"expected_words": dict(self.expected_words)} if self.expected_words else {}
         suggested = {"suggested": asdict(self.suggested)} if self.suggested else {}
-        told = {"forecast": dict(self.forecast)} if self.forecast else {}
-        return {"rounds": self.rounds, "noise": self.noise, "budget": budget, **suggested, **expected, **told}
+        more["found"] = {
+            **more.get("found", {}),
+            "rounds": rounds,
+            "noise": self.noise,
+            "budget": budget,
+            **suggested,
+            **self.told,
+        }
+        return Question(title, promise, self.bill.spends(rounds), self.budget.delta, sampling, settings, share=ALONE, **more)
 
     def _lasting(self, progress: Stages) -> int:
         """How many rounds the ledger would let it go on."""
@@ -212,39 +188,26 @@ class ProfileRun:
 
         def fits(rounds: int) -> bool:
             progress.step(next(tried))
-            return within(self.spends(rounds), self.budget.epsilon, self.delta)
+            return within(self.bill.spends(rounds), self.budget.epsilon, self.delta)
 
-        return largest_by(lambda n: surely_within(self.spends(n), self.budget.epsilon, self.delta), fits, MOST_ROUNDS)
+        return largest_by(lambda n: surely_within(self.bill.spends(n), self.budget.epsilon, self.delta), fits, MOST_ROUNDS)
 
-    def _sampled(self) -> tuple[str, ...]:
+    def _coins(self) -> tuple[str, ...]:
         """The assumption about the coins of sampled documents; nothing where all documents are asked."""
-        event = self.round.event if self.round else None
+        event = self.bill.round.event if self.bill.round else None
         if not isinstance(event, PoissonSampledDpEvent):
             return ()
         coin = f"a coin of its own (with probability {event.sampling_probability:.4g}) that nobody else learns"
         return (f"a {self.unit} joins each round by {coin}",)
 
-    def _words_note(self) -> str | None:
-        if not self.found_from:
-            return None
-        held = f"{self.found_from:,} documents of {self.found_in}"
-        need = f"A word that is in {held} is found in 99 of 100 selections; rare ones are not"
-        return f"{need}. A public list of words costs nothing and needs none."
-
-    def _ended(self, lasts: int) -> str | None:
-        if self.rounds <= lasts:
-            return None
-        return (
-            f"The budget, epsilon = {upward(self.budget.epsilon)} per {self.unit}, lasts for {counted(lasts, 'round')}: "
-            f"the ledger ends the run there, before the {counted(self.rounds, 'round')} asked for."
-        )
-
-    def _parts(self, epsilon: float, lasts: int) -> ReportTable:
-        named = {"words": self.words, "question before the training": self.asked_first}
+    def _parts(self, rounds: int, lasts: int) -> ReportTable:
+        named = {"words": self.bill.words, "question before the training": self.bill.start}
         before = {name: spend for name, spend in named.items() if spend}
-        alone = [(f"the {name} alone", 1, total((spend,), self.delta).epsilon) for name, spend in before.items()]
-        rounds = (" and ".join([*before, "rounds"]), self.rounds, epsilon)
-        rows = (*alone, rounds, ("the budget", lasts, self.budget.epsilon))
+        rows = (
+            *((f"the {name} alone", 1, total((spend,), self.delta).epsilon) for name, spend in before.items()),
+            (" and ".join([*before, "rounds"]), rounds, total(self.bill.spends(rounds), self.delta).epsilon),
+            ("the budget", lasts, self.budget.epsilon),
+        )
         most = "; the budget allows a million rounds and more" if lasts == MOST_ROUNDS else ""
         caption = f"The budget lasts so many rounds{most}."
         return ReportTable("What it is spent on", ("", "rounds", f"epsilon per {self.unit}"), rows, caption)

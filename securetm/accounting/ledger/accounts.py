@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from securetm.accounting.composition import Total, affordable, largest, total
-from securetm.accounting.ledger.hash_chain import Content, Entry
+from securetm.accounting.ledger.ledger_file import Content, Entry
 from securetm.accounting.ledger.privacy_filter import ALONE, Cost, Orders, cost_of, filter_epsilon, nothing
 from securetm.accounting.spends import Spend, event_as_text, event_from_text
 from securetm.contracts import Budget, Unit

@@ -8,6 +8,7 @@ the file withstands.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,7 +20,9 @@ from securetm.accounting.composition import Total
 from securetm.accounting.ledger.accounts import (
     ANSWERED,
     BUDGET,
+    EARLIER,
     ENDED,
+    LOST,
     OPENED,
     SPENT,
     UNBOUNDED,
@@ -27,28 +30,44 @@ from securetm.accounting.ledger.accounts import (
     RunAccount,
     as_text,
 )
-from securetm.accounting.ledger.hash_chain import Content, Entry
-from securetm.accounting.ledger.ledger_file import VERSION, LedgerFile, closed_if_refused
-from securetm.accounting.ledger.privacy_filter import orders_for
-from securetm.accounting.ledger_errors import (
-    AnsweredOtherwise,
-    BudgetExhausted,
-    LedgerEnded,
-    LedgerOfAnother,
-    LedgerReplaced,
+from securetm.accounting.ledger.ledger_file import (
+    VERSION,
+    Content,
+    Entry,
+    LedgerFile,
     LedgerRolledBack,
-    LedgerTampered,
-    NoBudgetYet,
-    RunChanged,
-    UnitsDiffer,
+    closed_if_refused,
+    tampered,
 )
+from securetm.accounting.ledger.privacy_filter import orders_for
 from securetm.accounting.spends import Spend
-from securetm.contracts import Budget
-from securetm.errors import SecuretmError
+from securetm.contracts import Budget, Unit
+from securetm.errors import Failed, Mistake, Misuse, SecuretmError
 from securetm.interrupts import undisturbed
 from securetm.settings import require
 
 MOST = 1_000_000  # answers that `remaining` looks ahead
+
+
+class BudgetExhausted(SecuretmError):
+    """{run} stops: of epsilon {epsilon:upward} per {unit}, {spent:upward} is spent; {planned} more would make {would:upward}"""
+
+    run: str
+    planned: int
+    unit: str
+    spent: float
+    would: float
+    epsilon: float
+    delta: float
+    hint = "nothing was sent for it; keep the model as it is, or agree on a larger budget, which is entered in the ledger"
+
+
+class LedgerReplaced(Misuse):
+    """the ledger of {party} is not the one that {witness} signed before"""
+
+    party: str
+    witness: str
+    hint = "put the former ledger back: a new one would omit what was spent"
 
 
 @dataclass(frozen=True)
@@ -97,7 +116,11 @@ class Ledger:
             owner, corpus, budget = ledger.owner, ledger.corpus, ledger.budget if ledger.has_budget else None
         if epsilon is not None:
             if budget is None:
-                raise NoBudgetYet(str(path))
+                raise Mistake(
+                    "{path} has no budget yet: only runs without a bound were entered in it",
+                    "the first run under a profile with a budget gives the ledger that budget; change it after that",
+                    path=str(path),
+                )
             budget = replace(budget, epsilon=epsilon)
         return Ledger.open(path, owner, budget, corpus)
 
@@ -189,7 +212,12 @@ class Ledger:
             require(paid is not None, "an answer", "entry", entry, "must be one that this run paid for")
             assert paid is not None
             if paid.answer and paid.answer != answer.hex():
-                raise AnsweredOtherwise(run, entry)
+                raise Failed(
+                    "{run} gave another answer to what entry {entry} of its ledger paid for",
+                    "nothing was sent: put the newest copy of the party's store back, or go on with the next question",
+                    run=run,
+                    entry=entry,
+                )
             if not paid.answer:
                 self._file.append({"kind": ANSWERED, "run": run, "entry": entry, "digest": answer.hex(), "time": _now()})
         self._catch_up()
@@ -260,7 +288,7 @@ class Ledger:
         return self._file.number, self._file.head
 
     def links(self, since: int, most: int = MOST) -> tuple[bytes, ...]:
-        """Digests of later contents, from which `hash_chain.follow` computes a later head out of the head at `since`."""
+        """Digests of later contents, from which `follow` computes a later head out of the head at `since`."""
         self._catch_up()
         return self._file.digests(since, most)
 
@@ -314,16 +342,22 @@ class Ledger:
                     self._accounts.take(entry)
                 except (SecuretmError, KeyError, TypeError, ValueError) as problem:
                     unreadable = f"entry {entry.number} cannot be understood ({type(problem).__name__})"
-                    raise LedgerTampered(str(self._file.path), entry.number, unreadable) from problem
+                    raise tampered(self._file.path, entry.number, unreadable) from problem
 
     def _admit(self, owner: str, corpus: str, budget: Budget | None) -> None:
-        path, now = str(self._file.path), self.budget
+        now = self.budget
         if (self.owner, self.corpus) != (owner, corpus):
-            raise LedgerOfAnother(path, _whose(self.owner, self.corpus), _whose(owner, corpus))
+            raise Mistake(
+                "{path} is the ledger of {owner}, not of {asked}",
+                "give {asked} a ledger of its own; each party's ledger is private",
+                path=str(self.path),
+                owner=_whose(self.owner, self.corpus),
+                asked=_whose(owner, corpus),
+            )
         if budget is None or now == budget:
             return
         if self.has_budget and now.unit is not budget.unit:
-            raise UnitsDiffer(path, now.unit.value, budget.unit.value)
+            raise units_differ(self.path, now.unit, budget.unit)
         with self._file.appending():
             self._catch_up()
             before = {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
@@ -344,7 +378,7 @@ class Ledger:
         self._check_open()
         unit = self.budget.unit.value
         if about.get("unit", unit) != unit:
-            raise UnitsDiffer(str(self._file.path), unit, str(about["unit"]))
+            raise units_differ(self.path, self.budget.unit, str(about["unit"]))
         self._check_profile(run, about)
         what = {"event": as_text(spend.event), "slack": spend.failure_probability, "count": spend.count}
         said = {"unit": unit, "about": dict(about), **(more or {}), "time": _now()}
@@ -352,14 +386,83 @@ class Ledger:
 
     def _check_open(self) -> None:
         if self.ended:
-            raise LedgerEnded(str(self._file.path), self.ended)
+            raise Mistake(
+                "{path} takes no more entries: {successor} succeeds it",
+                "begin a new run over these documents: its ledger begins with all that was spent of them",
+                path=str(self.path),
+                successor=self.ended,
+            )
 
     def _check_profile(self, run: str, about: Mapping[str, str | int]) -> None:
         """Refuses another profile than the run began with, because the profile fixes in advance what a run spends."""
         began = self._accounts.runs.get(run)
         now = str(about.get("profile", "")), str(about.get("digest", ""))
         if began and (began.profile, began.digest) != now:
-            raise RunChanged(run, _profile(began.profile, began.digest), _profile(*now))
+            raise Mistake(
+                "{run} began under {before}, and would go on under {now}",
+                "a run keeps its profile, because that fixes in advance what it spends; begin another run",
+                run=run,
+                before=_profile(began.profile, began.digest),
+                now=_profile(*now),
+            )
+
+
+def continue_from(sources: Sequence[Path], path: Path, owner: str) -> None:
+    """Replaces ledgers by one, where one corpus is made of documents with different ledgers.
+
+    Each source is ended. The new ledger has the most that any of them holds of each run, and the least of their budgets: it
+    holds all that each source holds, and each document has one source, so it bounds what the document spent. It also knows
+    which answers were paid for: those that were not computed yet count as lost.
+    """
+    ended = [_ended(source, path) for source in sources]
+    given = [(source, budget) for source, (budget, _) in zip(sources, ended, strict=True) if budget is not None]
+    budgets = [budget for _, budget in given]
+    for source, budget in given:
+        if budget.unit is not budgets[0].unit:
+            raise units_differ(source, budget.unit, budgets[0].unit)
+    with Ledger.open(path, owner, _least(budgets)) as ledger:
+        for account in _most(ended):
+            about = {"profile": account.profile, "digest": account.digest, "question": EARLIER}
+            paid = [(one.question, one.number, one.members, one.asked, one.answer or LOST) for one in account.paid]
+            for spend in account.spends():
+                ledger.record(account.run, spend, about, paid)
+                paid = []
+            if account.unbounded:
+                ledger.release(account.run, account.unbounded, about)
+
+
+def _least(budgets: Sequence[Budget]) -> Budget | None:
+    if not budgets:
+        return None
+    return Budget(budgets[0].unit, min(one.epsilon for one in budgets), min(one.delta for one in budgets))
+
+
+def _ended(source: Path, successor: Path) -> tuple[Budget | None, tuple[RunAccount, ...]]:
+    with Ledger.reopen(source) as ledger:
+        ledger.end(str(successor))  # from here on nobody can spend from it
+        return ledger.budget if ledger.has_budget else None, ledger.runs()
+
+
+def _most(ended: Sequence[tuple[Budget | None, tuple[RunAccount, ...]]]) -> list[RunAccount]:
+    merged: dict[str, RunAccount] = {}
+    for _, histories in ended:
+        for account in histories:
+            before = merged.get(account.run, replace(account, answers=Counter[Spend](), paid=[]))
+            unbounded = before.unbounded or account.unbounded
+            paid = [*before.paid, *account.paid]
+            merged[account.run] = replace(before, answers=before.answers | account.answers, unbounded=unbounded, paid=paid)
+    return list(merged.values())
+
+
+def units_differ(path: Path, ledger: Unit, other: Unit | str) -> Mistake:
+    """The refusal of another unit than the ledger counts."""
+    return Mistake(
+        "{path} counts the budget of each {ledger}, and this would spend the budget of each {other}",
+        "give each unit a ledger of its own: budgets of different units stand side by side and are never added",
+        path=str(path),
+        ledger=ledger.value,
+        other=other.value if isinstance(other, Unit) else other,
+    )
 
 
 def _written(budget: Budget) -> Content:

@@ -1,31 +1,75 @@
-"""The ledger's SQLite file: entries are appended, and checked when read. It knows neither spends nor budgets.
+"""The ledger's SQLite file: entries in a hash chain, which are appended, and checked when read.
 
-Its write-ahead log is synced at each commit, so that an entry survives a killed process and a loss of power once `appending`
+Each head is a digest of the previous head and of the new content, so that it commits to everything before it. A peer that knows
+an older head can check with digests alone that a newer head extends it, and learns no entry. Every content carries 16 random
+bytes, so that nobody can find it by hashing guesses.
+
+The write-ahead log is synced at each commit, so that an entry survives a killed process and a loss of power once `appending`
 has ended. A new file is complete before it gets its name, so that an empty file is always damage.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from securetm.accounting.ledger.hash_chain import BEGINNING, Content, Entry, canonical, digest, extend, salted
-from securetm.accounting.ledger_errors import (
-    LedgerBusy,
-    LedgerDamaged,
-    LedgerRolledBack,
-    LedgerTampered,
-    LedgerUnreadable,
-    LedgerUnwritten,
-)
-from securetm.errors import SecuretmError
+from securetm.entropy import OperatingSystem
+from securetm.errors import Failed, Mistake, SecuretmError
 from securetm.private_files import check_database, copy_private, make_folder, private_file, sync
+
+# ---- the chain -----------------------------------------------------------------------------------------------------
+
+BEGINNING = bytes(32)  # the head before the first entry
+_CONTENT, _HEAD = b"securetm ledger content\n", b"securetm ledger head\n"  # labels of the two kinds of digests
+
+Content = Mapping[str, Any]
+
+
+def canonical(content: Content) -> str:
+    """The canonical text of a content: JSON with sorted names and no spaces. Numbers that are not finite are refused."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def salted(content: Content) -> dict[str, Any]:
+    """The content with 16 random bytes."""
+    return {**content, "salt": OperatingSystem().bytes(16).hex()}
+
+
+def digest(written: bytes) -> bytes:
+    """The digest of one content as it is written."""
+    return hashlib.sha256(_CONTENT + written).digest()
+
+
+def extend(head: bytes, content_digest: bytes) -> bytes:
+    """The head after one more entry."""
+    return hashlib.sha256(_HEAD + head + content_digest).digest()
+
+
+def follow(head: bytes, content_digests: Iterable[bytes]) -> bytes:
+    """The head after an older head and these digests. A peer compares it with the head that it was sent."""
+    for content_digest in content_digests:
+        head = extend(head, content_digest)
+    return head
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of the ledger, checked against the chain."""
+
+    number: int  # from 1
+    head: bytes
+    content: Content
+
+
+# ---- the file ------------------------------------------------------------------------------------------------------
 
 VERSION = 2
 WAIT = 60.0  # seconds for another process to finish its entry
@@ -40,6 +84,18 @@ _TABLES = (
     # REPLACE would remove a row without asking the trigger on DELETE
     f"CREATE TRIGGER entries_go_to_the_end BEFORE INSERT ON entries WHEN {_NOT_NEXT} {_ABORT}",
 )
+
+
+class LedgerRolledBack(SecuretmError):
+    """{path} holds {have:entry|entries}, and not the history of {seen:entry|entries} that {who} saw"""
+
+    path: str
+    have: int
+    seen: int
+    who: str = "others"
+    hint = (
+        "it is an older copy, or was cut off or written anew: restore the copy with {seen} entries, or take the budget as spent"
+    )
 
 
 class LedgerFile:
@@ -92,7 +148,7 @@ class LedgerFile:
     def appending(self) -> Iterator[None]:
         """Locks the file against other writers. At the end of the block all that was appended is on disk, or nothing is."""
         if not self.writable:
-            raise LedgerUnwritten(str(self.path), "it was opened for reading only")
+            raise _unwritten(self.path, "it was opened for reading only")
         try:
             with self._named():
                 self._opened.execute("BEGIN IMMEDIATE")
@@ -148,10 +204,10 @@ class LedgerFile:
             found = self._opened.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").fetchall()
             version = self._opened.execute("PRAGMA user_version").fetchone()[0]
         if version > VERSION:
-            raise LedgerUnreadable(str(self.path), f"a later securetm wrote it (version {version}, here {VERSION})")
+            raise _unreadable(self.path, f"a later securetm wrote it (version {version}, here {VERSION})")
         if sorted(str(row[0]) for row in found) != sorted(_TABLES):
             problem = "its tables are not those of a ledger, or the triggers that protect its entries are missing"
-            raise LedgerTampered(str(self.path), 0, problem)
+            raise tampered(self.path, 0, problem)
 
     def _count(self) -> int:
         with self._named():
@@ -170,8 +226,8 @@ class LedgerFile:
         except (ValueError, RecursionError):
             raise self._tampered(number, "cannot be read") from None
 
-    def _tampered(self, number: int, problem: str) -> LedgerTampered:
-        return LedgerTampered(str(self.path), number, f"entry {number} {problem}")
+    def _tampered(self, number: int, problem: str) -> Failed:
+        return tampered(self.path, number, f"entry {number} {problem}")
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -202,7 +258,7 @@ def _row(number: int, head: bytes, content: Content) -> tuple[int, bytes, str, b
 def _create(path: Path, first: Content) -> None:
     """Writes a complete ledger beside the path and links it there, so that no incomplete file and no overwriting can happen."""
     if path.with_name(path.name + "-wal").exists() and not path.exists():  # another process may have made both by now
-        raise LedgerDamaged(str(path), f"the file is gone, and entries in {path.name}-wal are left of it")
+        raise _damaged(path, f"the file is gone, and entries in {path.name}-wal are left of it")
     try:
         make_folder(path.parent)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as beside:
@@ -212,7 +268,7 @@ def _create(path: Path, first: Content) -> None:
     except FileExistsError:
         return  # another process made it first; that ledger is opened next
     except OSError as problem:
-        raise LedgerUnwritten(str(path), problem.strerror or type(problem).__name__) from problem
+        raise _unwritten(path, problem.strerror or type(problem).__name__) from problem
 
 
 def _write_new(path: Path, first: Content) -> None:
@@ -235,14 +291,14 @@ def _write_new(path: Path, first: Content) -> None:
 
 def _check_readable(path: Path) -> None:
     if path.is_dir():
-        raise LedgerUnreadable(str(path), "it is a folder")
+        raise _unreadable(path, "it is a folder")
     try:
         with path.open("rb") as stream:
             start = stream.read(len(_SQLITE))
     except OSError as problem:
-        raise LedgerUnreadable(str(path), problem.strerror or type(problem).__name__) from problem
+        raise _unreadable(path, problem.strerror or type(problem).__name__) from problem
     if start != _SQLITE:
-        raise LedgerDamaged(str(path), "it is not a ledger" if start else "it is empty")
+        raise _damaged(path, "it is not a ledger" if start else "it is empty")
 
 
 def _connect(path: Path, how: str) -> sqlite3.Connection:
@@ -286,7 +342,27 @@ _UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY
 def _error_for(path: Path, problem: sqlite3.Error) -> SecuretmError:
     code = getattr(problem, "sqlite_errorcode", 0) & 0xFF  # the primary code
     if code == sqlite3.SQLITE_BUSY:
-        return LedgerBusy(str(path), WAIT)
-    if code in _UNWRITTEN:
-        return LedgerUnwritten(str(path), str(problem))
-    return LedgerDamaged(str(path), str(problem))
+        held = "another process has held {path} for {seconds:g} seconds"
+        return Failed(held, "wait for it, or end it; what it entered stays", path=str(path), seconds=WAIT)
+    return _unwritten(path, str(problem)) if code in _UNWRITTEN else _damaged(path, str(problem))
+
+
+def tampered(path: Path, entry: int, problem: str) -> Failed:
+    """The failure of a ledger that somebody changed."""
+    hint = "answer nothing with it: restore the latest copy that was not changed, or take the budget as spent"
+    return Failed("{path} was changed from outside: {problem}", hint, path=str(path), entry=entry, problem=problem)
+
+
+def _damaged(path: Path, problem: str) -> Failed:
+    hint = "restore it from a copy; without one, take the budget as spent, because nobody knows what was sent"
+    return Failed("{path} cannot be read as a ledger: {problem}", hint, path=str(path), problem=problem)
+
+
+def _unreadable(path: Path, problem: str) -> Mistake:
+    hint = "give the path of the ledger's file, and check that it may be read"
+    return Mistake("{path} cannot be opened as a ledger: {problem}", hint, path=str(path), problem=problem)
+
+
+def _unwritten(path: Path, problem: str) -> Failed:
+    hint = "free space on the disk or allow writing, then go on: what was entered before is safe, and nothing was sent"
+    return Failed("nothing could be entered in {path}: {problem}", hint, path=str(path), problem=problem)

@@ -27,8 +27,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from securetm.accounting.closed_forms import basic_epsilon
 from securetm.accounting.composition import failure_cost
-from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.renyi import epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend, leaves_of
 from securetm.contracts import Array, Budget

@@ -15,8 +15,8 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from securetm.accounting.closed_forms import basic_epsilon
 from securetm.accounting.composition import total
-from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import leaves_of
 from securetm.answers.route import Route, Step, compile_route
 from securetm.auditing.attack import (

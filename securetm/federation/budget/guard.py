@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from securetm.accounting.composition import affordable
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.accounts import PaidAnswer
-from securetm.accounting.ledger.hash_chain import follow
-from securetm.accounting.ledger.ledger import MOST
+from securetm.accounting.ledger.ledger import MOST, BudgetExhausted, LedgerReplaced
+from securetm.accounting.ledger.ledger_file import follow
 from securetm.accounting.ledger.privacy_filter import ALONE
-from securetm.accounting.ledger_errors import BudgetExhausted, LedgerReplaced
 from securetm.accounting.spends import Spend
 from securetm.aggregation.vectors import pack_vector
 from securetm.contracts import Budget, Noised, State, Store, Terms

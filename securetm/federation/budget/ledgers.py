@@ -16,8 +16,7 @@ from pathlib import Path
 
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import WHOLE, WORDS
-from securetm.accounting.ledger.succession import continue_from
-from securetm.accounting.ledger_errors import UnitsDiffer
+from securetm.accounting.ledger.ledger import continue_from, units_differ
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.document_names import DIGEST, content_digests
@@ -196,7 +195,7 @@ def _check_ready(paths: Sequence[Path], unit: Unit | None) -> None:
             continue
         unit = unit or budget.unit
         if budget.unit is not unit:
-            raise UnitsDiffer(str(path), budget.unit.value, unit.value)
+            raise units_differ(path, budget.unit, unit)
 
 
 def own_budget(path: Path, of_the_run: Budget | None) -> Budget | None:

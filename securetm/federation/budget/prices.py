@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from securetm.accounting.calculator.composed_report import Spends
+from securetm.accounting.calculator.budget_report import Spends
 from securetm.accounting.calculator.planned_runs import Before, OneLedger, Spending
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.composition import total
 from securetm.accounting.ledger.privacy_filter import ALONE
-from securetm.accounting.spends import Spend
+from securetm.accounting.spends import Bill, Spend
 from securetm.answers.route import Route, compile_route
 from securetm.contracts import Budget, Mechanism, Unit
 from securetm.errors import BadSetting
@@ -52,22 +52,6 @@ def spend_of(route: Route, free: Collection[Mechanism] = ()) -> Spend | None:
     return Spend(together, sum(step.failure_probability for step in paid))
 
 
-@dataclass(frozen=True)
-class Bill:
-    """What a whole run spends: the words, noise that is drawn once, and one answer a round."""
-
-    words: Spend | None  # all answers about words
-    round: Spend | None  # nothing where all noise is drawn once
-    rounds: int
-    once: Spend | None = None  # of noise that is drawn once per corpus; a later run over the same documents spends it no more
-    start: Spend | None = None  # of the question of moments before the training
-
-    def spends(self) -> list[Spend]:
-        """Returns all spends, with equal answers counted together."""
-        each = replace(self.round, count=self.rounds) if self.round else None
-        return [spend for spend in (self.words, self.start, self.once, each) if spend is not None]
-
-
 def bill_of(agreement: Agreement, parties: int) -> Bill:
     """Computes what a run with so many parties spends. Without a public list, the longest possible vocabulary counts."""
     profile = agreement.profile
@@ -86,7 +70,7 @@ def bill_of(agreement: Agreement, parties: int) -> Bill:
     others = tuple(mechanism for mechanism in profile.mechanisms if not mechanism.once)
     each, once = spend_of(route, drawn_once), spend_of(route, others)
     assert each is not None or once is not None  # what is admitted under a budget is noised
-    return Bill(words, each, agreement.plan.training.rounds, once, start)
+    return Bill(words, start, once, each, agreement.plan.training.rounds)
 
 
 _ANY = 100.0  # a noise, where it does not matter which
@@ -107,7 +91,7 @@ class RunSpending:
     def spending(self) -> Spending:
         """What a run spends at a noise. Words that the parties find are paid for once, in the first run."""
         words = self.bill(_ANY).words
-        return Spending(self._rounds, (words,) if words else ())
+        return Spending(self._rounds, (words,) if words else (), self.possible)
 
     def possible(self, noise: float) -> bool:
         """Whether the profile can draw so little noise."""
@@ -200,7 +184,7 @@ def noise_for_runs(agreement: Agreement, parties: int, runs: int) -> float:
     """The least noise of a round with which so many runs over the same documents fit into the agreement's budget."""
     run = RunSpending(with_words_noise(agreement), parties)
     assert agreement.budget is not None
-    return OneLedger(agreement.budget, run.spending(), Before()).least_noise(runs, run.possible)
+    return OneLedger(agreement.budget, run.spending(), Before()).least_noise(runs)
 
 
 def epsilon_of_one(budget: Budget, runs: int) -> float:
@@ -208,7 +192,7 @@ def epsilon_of_one(budget: Budget, runs: int) -> float:
     from dp_accounting import GaussianDpEvent
 
     one = Spending(lambda noise: (Spend(GaussianDpEvent(noise)),))
-    noise = OneLedger(budget, one, Before()).least_noise(runs, lambda _: True)
+    noise = OneLedger(budget, one, Before()).least_noise(runs)
     return total(one.at(noise), ALONE * budget.delta).epsilon
 
 
@@ -235,7 +219,7 @@ class PlannedSpending:
         step = max(1, rounds // _STEPS)
         counted = min(-(-answers // step) * step, max(rounds, answers))
         if counted not in self._epsilon:
-            spends = replace(self.bill, rounds=counted, round=self.bill.round if counted else None).spends()
+            spends = self.bill.spends(counted)
             self._epsilon[counted] = total(spends, ALONE * budget.delta).epsilon if spends else 0.0
         spent = {"unit": budget.unit.value, "epsilon": self._epsilon[counted], "delta": budget.delta, "budget": budget.epsilon}
         before = before_in_trial(self.agreement)  # at most: whose documents the earlier runs read, the ledgers know

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from securetm.accounting.closed_forms import basic_epsilon
 from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
-from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import leaves_of
 from securetm.contracts import Unit
 from securetm.contracts.origin import Origin

@@ -17,6 +17,7 @@ from rich.console import Console
 from securetm.auditing import record
 from securetm.auditing.record import NOT_TESTED, REFUTED, STANDINGS, Audit, Example, Finding, Measured
 from securetm.contracts import Unit
+from securetm.figures import Curve, Figure
 from securetm.reports.audits.wording import (
     CAUTION,
     EPSILON,
@@ -57,9 +58,7 @@ from securetm.reports.document import (
     Bars,
     Block,
     Cell,
-    Curve,
     Document,
-    Figure,
     Fold,
     Heading,
     Items,

@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from securetm.accounting.calculator.group_privacy import grown
-from securetm.accounting.calculator.persons import MANY_PARTIES
+from securetm.accounting.calculator.persons import MANY_PARTIES, grown
 from securetm.auditing.attacks import attack_names
 from securetm.auditing.record import BROKEN, HELD, NOT_TESTED, OPEN, STANDINGS, Audit
 from securetm.auditing.regulators import CRITERIA, INFERENCE, LINKING, NOT_SHOWN, NOT_TRIED, SCOPES, SINGLING_OUT

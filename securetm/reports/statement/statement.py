@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import PurePath
 from typing import Any
 
-from securetm.accounting.calculator.group_privacy import grown
+from securetm.accounting.calculator.persons import grown
 from securetm.contracts import Budget, Unit
 from securetm.plans.profiles import claims_of
 from securetm.reports.document import Document, Paragraph, Section, Table, ToFillIn, items

@@ -22,9 +22,10 @@ from dp_accounting import GaussianDpEvent
 
 from securetm.accounting import ledger as room
 from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger_errors import BudgetExhausted, LedgerUnwritten
+from securetm.accounting.ledger.ledger import BudgetExhausted
 from securetm.accounting.spends import Spend
 from securetm.contracts import Budget, Unit
+from securetm.errors import Failed
 
 from ...accounting_grid import COARSE, use_grid
 
@@ -117,7 +118,7 @@ def fill(path: Path, room: int, send: Callable[[], None]) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, most[1]))
     try:
         charge_for_ever(ledger, send)
-    except LedgerUnwritten:
+    except Failed:
         resource.setrlimit(resource.RLIMIT_FSIZE, most)
         ledger.charge("a run", ANSWER, {"profile": "dp-local", "unit": "document"})
         send()

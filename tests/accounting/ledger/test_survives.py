@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from securetm.accounting.ledger import Ledger, ledger_file
-from securetm.accounting.ledger_errors import BudgetExhausted, LedgerUnwritten
+from securetm.accounting.ledger.ledger import BudgetExhausted
+from securetm.errors import Failed
 
 from ...forking import forking
 from ...pressed import pressed_at
@@ -34,7 +35,7 @@ def spent_entries(path: Path) -> int:
 
 @pytest.mark.parametrize("moment", ["line", "step"])
 def test_a_killed_party_has_entered_what_it_sent_and_at_most_one_answer_more(moment: str, tmp_path: Path) -> None:
-    moments = [1, 9, 30, 61, 95, 120, 150, 190, 230, 280, 340, 411, 503, 777, 1001, 1500]
+    moments = [1, 30, 95, 150, 230, 340, 503, 777]
     sent = charged(moment, tmp_path, *moments)
     assert sent[-1] > 3
     for moment_of_death, answers in zip(moments, sent, strict=True):
@@ -111,7 +112,7 @@ def test_a_database_without_room_refuses_the_answer(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "ledger", "alice", BUDGET) as ledger:
         ledger.charge("a run", ANSWER, {})
         ledger._file._opened.execute("PRAGMA max_page_count = 1")
-        with pytest.raises(LedgerUnwritten, match="full"):
+        with pytest.raises(Failed, match="full"):
             ledger.charge("a run", ANSWER, {"question": "x" * 10_000})
         entered = ledger.runs()[0].entries
         ledger._file._opened.execute("PRAGMA max_page_count = 100000")
@@ -124,9 +125,9 @@ def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
     Ledger.open(tmp_path / "ledger", "alice", BUDGET).close()
     tmp_path.chmod(0o500)
     try:
-        with pytest.raises(LedgerUnwritten):
+        with pytest.raises(Failed, match="nothing could be entered"):
             Ledger.open(tmp_path / "ledger", "alice", BUDGET)
-        with pytest.raises(LedgerUnwritten):
+        with pytest.raises(Failed, match="nothing could be entered"):
             Ledger.open(tmp_path / "another", "alice", BUDGET)
         with Ledger.read(tmp_path / "ledger") as ledger:
             assert ledger.head[0] == 1
@@ -138,7 +139,7 @@ def test_readers_see_what_a_writer_enters_and_cannot_enter_anything(tmp_path: Pa
     with Ledger.open(tmp_path / "ledger", "alice", BUDGET) as writer, Ledger.read(tmp_path / "ledger") as reader:
         writer.charge("a run", ANSWER, {})
         assert reader.head == writer.head
-        with pytest.raises(LedgerUnwritten, match="reading only"):
+        with pytest.raises(Failed, match="reading only"):
             reader.charge("a run", ANSWER, {})
     assert [path.name for path in tmp_path.iterdir()] == ["ledger"]
 

@@ -1,4 +1,4 @@
-"""The exact privacy curve of Gaussian answers, however many: together they are one. No grid, and no other noise.
+"""What needs neither divergences nor a grid: pure epsilons, which hold at delta 0 and add up, and Gaussians, which are one.
 
 delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu), mu = 1 / noise multiplier (Balle and Wang 2018).
 """
@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import math
 
-from dp_accounting.dp_event import GaussianDpEvent
+from dp_accounting.dp_event import (
+    DiscreteLaplaceDpEvent,
+    DpEvent,
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    PoissonSampledDpEvent,
+    RandomizedResponseDpEvent,
+)
 from scipy.special import log_ndtr, ndtr
 
 from securetm.accounting.spends import Leaves
@@ -16,6 +23,29 @@ _ROUNDING = (
     1e-9  # relative, of both terms: a thousand times what their floating-point arithmetic can be wrong at epsilon 10,000
 )
 _PRECISION = 1e-6  # of an epsilon, which is rounded upwards
+
+
+def pure_epsilon(event: DpEvent) -> float:
+    """The largest privacy loss of one answer; infinity where it has none."""
+    if isinstance(event, LaplaceDpEvent):
+        return 1 / float(event.noise_multiplier)
+    if isinstance(event, DiscreteLaplaceDpEvent):
+        return float(event.noise_parameter) * int(event.sensitivity)
+    if isinstance(event, RandomizedResponseDpEvent):  # replacing a value, which bounds adding or removing one
+        return math.log1p(event.num_buckets * (1 - event.noise_parameter) / event.noise_parameter)
+    if isinstance(event, PoissonSampledDpEvent):
+        return _sampled(pure_epsilon(event.event), event.sampling_probability)
+    return math.inf
+
+
+def basic_epsilon(leaves: Leaves) -> float:
+    """The sum of all pure epsilons."""
+    return math.fsum(pure_epsilon(event) * count for event, count in leaves)
+
+
+def _sampled(epsilon: float, rate: float) -> float:
+    """Amplification by sampling: log(1 + rate (e^epsilon - 1)), which bounds both directions."""
+    return math.log1p(rate * math.expm1(epsilon)) if epsilon < 700 else epsilon
 
 
 def sensitivity_of(leaves: Leaves) -> float:
