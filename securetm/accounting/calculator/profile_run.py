@@ -67,7 +67,7 @@ class SuggestedRounds:
         rows = f"{self.unit}s"
         by = f"for about {self.documents:,} {rows}" if self.documents else f"where nobody says how many {rows} there are"
         return (
-            f"A run that leaves the rounds open asks {counted(self.bill.rounds, 'time')} {by} (`[training] documents`), "
+            f"A run that leaves the rounds open asks {counted(self.rounds, 'time')} {by} (`[training] documents`), "
             f"with a noise multiplier of {self.noise:.5g}: the whole budget lasts for that."
         )
 
