@@ -5,14 +5,17 @@ from __future__ import annotations
 import inspect
 import types
 import typing
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from docs.generate.folder_pages import ROOT
 from docs.generate.markdown import code, listed, page
 
 FILE = ROOT / "docs" / "reference" / "commands.md"
+SEVERAL = 4
 _VALUES = {"str": "TEXT", "int": "NUMBER", "float": "NUMBER", "path": "PATH"}
 
 
@@ -59,8 +62,18 @@ def command_page() -> str:
         "([errors](../../securetm/errors.py)). `securetm --install-completion` lets your shell (bash, zsh, fish or "
         "PowerShell) complete commands, options, profiles, models and folders of runs.",
         listed(f"[`{one.name}`](#{one.anchor}): {one.summary}" for one in found),
+        "## Options of several commands",
+        "A command that refers to them means this.",
+        listed(sorted(_shared())),
         *(part for one in found for part in _told(one)),
     )
+
+
+@cache
+def _shared() -> frozenset[str]:
+    """The options of four commands or more, which are explained once."""
+    lines = Counter(_line(part) for one in commands() for part in _parameters(one.callback) if part.is_option)
+    return frozenset(line for line, times in lines.items() if times >= SEVERAL and not line.startswith("`--json`"))
 
 
 def _below(app: Any, above: str) -> Iterator[Command]:
@@ -79,8 +92,10 @@ def _told(command: Command) -> Iterator[str]:
     parameters = [one for one in _parameters(command.callback) if one.names != ("--json",)]
     yield f"## {command.name}"
     yield "\n\n".join(" ".join(part.split()) for part in (inspect.getdoc(command.callback) or "").split("\n\n"))
-    for is_option in (False, True):
-        yield listed(_line(one) for one in parameters if one.is_option == is_option)
+    yield listed(_line(one) for one in parameters if not one.is_option)
+    yield listed(line for one in parameters if one.is_option and (line := _line(one)) not in _shared())
+    shared = [code(one.names[0]) for one in parameters if _line(one) in _shared()]
+    yield f"As [above](#options-of-several-commands): {', '.join(shared)}." if shared else ""
     if command.epilog:
         yield f"Example: `{command.epilog.removeprefix('Example: ')}`"
 
