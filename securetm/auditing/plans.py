@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from securetm.auditing.attacks import attack_names, declared
 from securetm.contracts import ThreatModel
 from securetm.errors import NotFound
 from securetm.resources import named_toml, toml_names
-from securetm.settings import from_table, placed, read_toml, require
+from securetm.settings import Limit, from_table, placed, read_toml, require, within
 from securetm.threats import read_threat_model
 
 ROUNDS = "rounds"
 MOST_EFFORT, MOST_MADE = 2_000_000, 10_000  # larger numbers would take days, or all memory
 MOST: Mapping[str, int] = {"shadows": 1_000}
+Made = Annotated[int, within(0, MOST_MADE)]
 
 
 @dataclass(frozen=True)
@@ -30,17 +31,17 @@ class Trial:
     claim: str
     profiles: tuple[str, ...]
     measure: str
-    refuted_from: float
+    refuted_from: Annotated[float, Limit(lambda share: 0 < share <= 1, "must lie above 0 and not above 1")]
     effort: dict[str, int]
     expect_fail: str = "open"
-    confidence: float = 0.95
+    confidence: Annotated[float, Limit(lambda share: 0.5 <= share < 1, "must be at least 0.5 and below 1")] = 0.95
     run: dict[str, Any] = field(default_factory=dict)  # settings of the runs that are made for it
-    helpers: int = 0  # this many parties, the last ones, give the adversary all they hold
-    canaries: int = 0  # documents made for each party; each is added to its own with probability 1/2
-    without: int = 0  # a second run is made without this many parties, the first ones
-    liars: int = 0  # this many parties, the first ones, send what the attack makes instead of their answers
+    helpers: Made = 0  # this many parties, the last ones, give the adversary all they hold
+    canaries: Made = 0  # documents made for each party; each is added to its own with probability 1/2
+    without: Made = 0  # a second run is made without this many parties, the first ones
+    liars: Made = 0  # this many parties, the first ones, send what the attack makes instead of their answers
     network: bool = False  # a real network on this machine carries the messages of its runs
-    meddled: int = 0  # in this many rounds, the first ones, the coordinator sends states that the attack makes
+    meddled: Made = 0  # in this many rounds, the first ones, the coordinator sends states that the attack makes
 
 
 @dataclass(frozen=True)
@@ -80,22 +81,16 @@ def audit_plan_names() -> tuple[str, ...]:
 def read_audit_plan(name: str | Path, threats: Callable[[str], ThreatModel] | None = None) -> AuditPlan:
     """The audit plan of that name, or in that file, checked. `threats` reads a threat model."""
     path = named_toml("audits", str(name), below="plans", kind="audit plan")
-    with placed(path):
-        found = audit_plan_from(read_toml(path), path, threats)
-    return replace(found, file="" if str(name) in audit_plan_names() else str(name))
-
-
-def audit_plan_from(table: Mapping[str, Any], path: Path, threats: Callable[[str], ThreatModel] | None = None) -> AuditPlan:
-    """An audit plan from the tables of its file."""
-    where = path.name
-    text = from_table(_Text, table, where)
-    require(text.name == path.stem, where, "name", text.name, "must be the name of its file")
-    require(bool(text.trial), where, "trial", None, "a plan tries something")
     known = threats or cache(read_threat_model)  # many trials name the same one
-    numbered = ((part, f"{where}, [[trial]] number {n}") for n, part in enumerate(text.trial, start=1))
-    trials = tuple(_trial(part, text.runs, place, known) for part, place in numbered)
-    _check_profiles((*text.refusals, *text.moves))
-    return AuditPlan(text.name, text.title, trials, text.not_tried, text.refusals, text.moves)
+    with placed(path):
+        text, where = from_table(_Text, read_toml(path), path.name), path.name
+        require(text.name == path.stem, where, "name", text.name, "must be the name of its file")
+        require(bool(text.trial), where, "trial", None, "a plan tries something")
+        numbered = ((part, f"{where}, [[trial]] number {n}") for n, part in enumerate(text.trial, start=1))
+        trials = tuple(_trial(part, text.runs, place, known) for part, place in numbered)
+        _check_profiles((*text.refusals, *text.moves))
+    file = "" if str(name) in audit_plan_names() else str(name)
+    return AuditPlan(text.name, text.title, trials, text.not_tried, text.refusals, text.moves, file)
 
 
 def _trial(part: Mapping[str, Any], runs: Mapping[str, Any], where: str, threats: Callable[[str], ThreatModel]) -> Trial:
@@ -111,15 +106,10 @@ def _trial(part: Mapping[str, Any], runs: Mapping[str, Any], where: str, threats
     require(len(set(trial.profiles)) == len(trial.profiles), where, "profiles", trial.profiles, "names a profile twice")
     baseline = "must be one of the profiles tried"
     require(trial.expect_fail in trial.profiles, where, "expect_fail", trial.expect_fail, baseline)
-    for name in ("helpers", "canaries", "without", "liars", "meddled"):
-        require(0 <= getattr(trial, name) <= MOST_MADE, where, name, getattr(trial, name), f"must be 0 to {MOST_MADE:,}")
-    require(0.5 <= trial.confidence < 1, where, "confidence", trial.confidence, "must be at least 0.5 and below 1")
-    require(0 < trial.refuted_from <= 1, where, "refuted_from", trial.refuted_from, "must lie above 0 and not above 1")
     require(ROUNDS in trial.effort, f"{where} effort", ROUNDS, None)
     for name, amount in trial.effort.items():
-        whole = isinstance(amount, int) and not isinstance(amount, bool)
         most = MOST.get(name, MOST_EFFORT)
-        require(whole and 0 < amount <= most, f"{where} effort", name, amount, f"must be a whole number from 1 to {most:,}")
+        require(0 < amount <= most, f"{where} effort", name, amount, f"must be a whole number from 1 to {most:,}")
     return trial
 
 
