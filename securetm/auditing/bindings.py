@@ -325,7 +325,8 @@ def _module(mention: str) -> str:
 
 def _path(module: str) -> Path:
     path = _HOUSE.joinpath(*module.split("."))
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    file = path.with_suffix(".py")  # a folder of that name may be left over where the file came from
+    return file if file.is_file() else path / "__init__.py"
 
 
 def _source(module: str) -> Path:

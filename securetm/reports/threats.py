@@ -21,7 +21,7 @@ from securetm.auditing.evidence import (
     stale_refusals,
     trials_by_hash,
 )
-from securetm.auditing.plans import AuditPlan, Trial, audit_plan_names, read_audit_plan
+from securetm.auditing.plans import Trial, audit_plan_names, read_audit_plan
 from securetm.auditing.record import HELD, NOT_REFUTED, NOT_TESTED, REFUTED, STANDING, Finding, RefusalRecord, flat, standing_of
 from securetm.contracts import Adversary, Claim, Profile, Requirement, ThreatModel, Unit
 from securetm.plans.profiles import cohort_of, count_of_parties, read_profile
@@ -42,6 +42,32 @@ def kept_evidence(profile: str, folder: Path, model: str = "") -> list[Evidence]
     """What is kept of trials of this profile, with this model or with any."""
     wanted = f"{escaped(profile)}--{escaped(model) or '*'}.json"
     return [read_evidence(path) for path in sorted(folder.glob(wanted))]
+
+
+@dataclass(frozen=True)
+class KeptResult:
+    """A kept finding, what changed since, and the trial of its plan, if there still is one."""
+
+    model: str
+    finding: Finding
+    stale: tuple[str, ...]
+    trial: Trial | None
+
+
+def kept_results(profile: str, folder: Path) -> list[KeptResult]:
+    """What is kept of trials of this profile, each beside what changed since."""
+    found = []
+    for kept in kept_evidence(profile, folder):
+        trials = _trials_of(kept.plan)
+        for one in kept.findings:
+            stale, trial = changed_since(one, kept.plan, trials), trials.get(one.attempt.bound.get(TRIAL, ""))
+            found.append(KeptResult(kept.model, one, stale, trial))
+    return found
+
+
+@cache
+def _trials_of(plan: str) -> Mapping[str, Trial]:
+    return trials_by_hash(read_audit_plan(plan, _shipped)) if plan in audit_plan_names() else {}
 
 
 def refusal_facts(profile: str, folder: Path) -> dict[str, Any]:
@@ -130,22 +156,12 @@ _shipped = cache(read_threat_model)
 
 
 @dataclass(frozen=True)
-class _KeptResult:
-    """A kept finding, what changed since, and what its plan set of the run that the finding's label does not say."""
-
-    model: str
-    finding: Finding
-    stale: tuple[str, ...]
-    settings: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
 class _Known:
     """What is known of one profile: the claims of its parts for a cohort, what was kept, and what plans would try."""
 
     profile: Profile
     claims: tuple[tuple[str, Claim], ...]  # each with the part that makes it
-    tried: tuple[_KeptResult, ...]
+    tried: tuple[KeptResult, ...]
     planned: tuple[tuple[str, Trial], ...]  # name of the plan, trial
     lies: tuple[str, ...]  # names of the plans in which the coordinator lies to the parties
     refusals: Mapping[str, Any]  # what is kept of the parties' refusals
@@ -157,16 +173,16 @@ def threats_of(name: str, parties: int | None = None, *, every: bool = False, fo
     count, most = count_of_parties(profile, parties), profile.aggregation.most_parties
     require(count <= most, f"profile {profile.name}", "parties", count, f"must be at most {most:,}")
     plans = tuple(read_audit_plan(plan, _shipped) for plan in audit_plan_names())
-    kept = kept_evidence(profile.name, folder)
+    kept = kept_results(profile.name, folder)
     known = _Known(
         profile,
         _claims(profile, count),
-        tuple(_kept_results(kept, plans)),
+        tuple(kept),
         tuple((plan.name, trial) for plan in plans for trial in plan.trials if profile.name in trial.profiles),
         tuple(plan.name for plan in plans if profile.name in plan.moves),
         refusal_facts(profile.name, folder),
     )
-    found = [finding for one in kept for finding in one.findings]
+    found = [one.finding for one in kept]
     others = [other for other in threat_model_names() if every and other != profile.threat_model]
     return {
         "profile": profile.name,
@@ -184,18 +200,6 @@ def _claims(profile: Profile, parties: int) -> tuple[tuple[str, Claim], ...]:
     cohort = cohort_of(profile, parties)
     parts = parts_of(profile)
     return tuple((f"{registry.kind} {name}", claim) for registry, name, part in parts for claim in part.claims(cohort))
-
-
-def _kept_results(kept: Sequence[Evidence], plans: Sequence[AuditPlan]) -> list[_KeptResult]:
-    hashed = {plan.name: trials_by_hash(plan) for plan in plans if plan.name in {one.plan for one in kept}}
-    found = []
-    for evidence in kept:
-        trials = hashed.get(evidence.plan, {})
-        for finding in evidence.findings:
-            trial = trials.get(finding.attempt.bound.get(TRIAL, ""))
-            settings = {name: value for name, value in (trial.run if trial else {}).items() if name not in _NAMED}
-            found.append(_KeptResult(evidence.model, finding, changed_since(finding, evidence.plan, trials), settings))
-    return found
 
 
 # ---- one threat model ----------------------------------------------------------------------------------------------
@@ -305,13 +309,13 @@ def _same_unit(threat_model: str, adversary: str, claim: Claim) -> bool:
     return not units or (Unit.WORD in units) == (claim.unit is Unit.WORD)
 
 
-def _attempt(one: _KeptResult) -> dict[str, Any]:
-    fields = flat(one.finding)
+def _attempt(one: KeptResult) -> dict[str, Any]:
+    fields, run = flat(one.finding), one.trial.run if one.trial else {}
     return {
         **{name: fields[name] for name in _SHOWN},
         STANDING: one.finding.standing,
         "model": one.model,
-        "settings": dict(one.settings),
+        "settings": {name: value for name, value in run.items() if name not in _NAMED},
         "date": one.finding.run.kept,
         "stale": list(one.stale),
         "shown": figure(one.finding.outcome.measured),

@@ -204,7 +204,7 @@ def keep(folder: Path, *findings: Finding) -> None:
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if no kept result were stale."""
-    monkeypatch.setattr(report_sources, "changed_since", lambda *_: ())
+    monkeypatch.setattr("securetm.reports.threats.changed_since", lambda *_: ())
 
 
 @pytest.mark.usefixtures("fresh")

@@ -16,8 +16,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from securetm.auditing.evidence import changed_since, evidence_folder, trials_by_hash
-from securetm.auditing.plans import read_audit_plan
+from securetm.auditing.evidence import evidence_folder
 from securetm.auditing.record import BROKEN, DOCUMENT, HELD, NOT_TESTED, OPEN, Audit, Finding
 from securetm.auditing.recorded import MESSAGES
 from securetm.auditing.regulators import bears_on
@@ -56,7 +55,7 @@ from securetm.reports.statement.questions import (
     plain_lie,
     plain_measure,
 )
-from securetm.reports.threats import kept_evidence, refusal_facts
+from securetm.reports.threats import kept_evidence, kept_results, refusal_facts
 from securetm.wording import counted
 
 _BARE = "open"  # the profile without protection
@@ -167,11 +166,8 @@ def kept_findings(profile: str, model: str) -> Iterator[Finding]:
 
 
 def _kept(profile: str, model: str) -> Iterator[Attempted]:
-    for evidence in kept_evidence(profile, evidence_folder()):
-        trials = trials_by_hash(read_audit_plan(evidence.plan))
-        place = SAME_MODEL if evidence.model == model else OTHER_MODEL
-        for finding in evidence.findings:
-            yield Attempted(place, finding, bool(changed_since(finding, evidence.plan, trials)))
+    for one in kept_results(profile, evidence_folder()):
+        yield Attempted(SAME_MODEL if one.model == model else OTHER_MODEL, one.finding, bool(one.stale))
 
 
 def lies_to_parties(profile: str) -> Lies:
