@@ -125,6 +125,10 @@ class Mistake(_Said, Misuse):
     """something that a person can correct"""
 
 
+class Mismatch(_Said, Unsound):
+    """parts of a profile, or a part and a question, that do not go together"""
+
+
 class Failed(_Said):
     """something that was asked for in the right way and could not be done"""
 

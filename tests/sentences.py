@@ -29,9 +29,12 @@ def _of_classes() -> Iterator[str]:
 
 def _of_calls() -> Iterator[str]:
     """What errors are made with where they are raised, and what `require` says of a setting."""
-    makers = {"BadSetting", "Failed", "Mistake", "check_setting", "require", *error_classes()}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_bytes())):
+    makers = {"BadSetting", "Failed", "Mismatch", "Mistake", "check_setting", "require", *error_classes()}
+    trees = [ast.parse(path.read_bytes()) for path in sorted(PACKAGE.rglob("*.py"))]
+    functions = (one for tree in trees for one in tree.body if isinstance(one, ast.FunctionDef) and one.returns)
+    makers |= {one.name for one in functions if ast.unparse(one.returns) in {"Failed", "Mismatch", "Mistake"}}
+    for tree in trees:
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in makers:
                 for said in (*node.args, *(one.value for one in node.keywords)):
                     if len((text := _text(said)).split()) >= _WORDS:

@@ -121,13 +121,22 @@ def accept(
 def _confirm(roster: FederationRoster, typed: str | None) -> None:
     """Refuses unless the operator says yes, or typed the fingerprint."""
     from securetm.credentials.keys import same_fingerprint
-    from securetm.credentials.roster_errors import FingerprintDiffers, NotConfirmed
+    from securetm.errors import Mistake
 
     if typed is not None:
         if not same_fingerprint(typed, roster.fingerprint):
-            raise FingerprintDiffers(roster.federation)
+            raise Mistake(
+                "the fingerprint that was typed is not that of this roster of federation {federation}; nothing was changed",
+                hint="type all 60 digits, and compare them by telephone: if they differ, the others have another roster",
+                federation=roster.federation,
+            )
     elif not agreed_to("Do the others see the same fingerprint, and do you accept it?"):
-        raise NotConfirmed(roster.federation, roster.version)
+        raise Mistake(
+            "roster {version} of federation {federation} was not accepted; nothing was changed",
+            hint="compare the fingerprint by telephone, then answer y; without a terminal, type it after --fingerprint",
+            federation=roster.federation,
+            version=roster.version,
+        )
 
 
 @command("Show fingerprints to compare by telephone.", "roster.toml")

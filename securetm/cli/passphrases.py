@@ -7,8 +7,7 @@ import sys
 from getpass import getpass
 from pathlib import Path
 
-from securetm.credentials.key_errors import PassphraseNeeded, PassphraseUnusable
-from securetm.credentials.keys import Passphrase, are_encrypted
+from securetm.credentials.keys import Passphrase, are_encrypted, passphrase_needed, unusable_passphrase
 from securetm.errors import NoSuchPath
 from securetm.private_files import check_private
 
@@ -31,7 +30,7 @@ def new_passphrase(file: Path | None, wanted: bool) -> Passphrase | None:
         return None
     typed = _typed("New passphrase: ", "the new keys")
     if _typed("The same again: ", "the new keys").text != typed.text:
-        raise PassphraseUnusable("was typed in two different ways")
+        raise unusable_passphrase("was typed in two different ways")
     return typed
 
 
@@ -49,5 +48,5 @@ def _given(file: Path | None) -> Passphrase | None:
 
 def _typed(question: str, of: str) -> Passphrase:
     if not sys.stdin.isatty():
-        raise PassphraseNeeded(of)
+        raise passphrase_needed(of)
     return Passphrase(getpass(question))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from securetm.credentials.certificate_errors import (
+from securetm.credentials.certificates import (
+    Certificate,
     CertificateNotInRoster,
     CertificateOfAnotherFederation,
     CertificateOfAnotherKey,
@@ -15,8 +16,10 @@ from securetm.credentials.certificate_errors import (
     CertificateRevoked,
     IdentityOfAnotherKey,
     NotTheCoordinator,
+    check_form,
+    check_time,
+    day_and_time,
 )
-from securetm.credentials.certificates import Certificate, check_form, check_time, day_and_time
 from securetm.credentials.keys import Keys, fingerprint_of
 from securetm.credentials.roster import FederationRoster, Member
 

@@ -10,9 +10,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from securetm.credentials.certificate_errors import CertificateOfAnotherKey, IdentityOfAnotherKey
-from securetm.credentials.certificates import LONGEST, Certificate, check_form
-from securetm.credentials.key_errors import KeysExist, KeysMissing, KeysWait, NoHome
+from securetm.credentials.certificates import LONGEST, Certificate, CertificateOfAnotherKey, IdentityOfAnotherKey, check_form
 from securetm.credentials.key_requests import KeyRequest, announcing, make_request, request_in, write_request
 from securetm.credentials.keys import (
     CERTIFICATE,
@@ -24,19 +22,14 @@ from securetm.credentials.keys import (
     Passphrase,
     ec_key,
     make_keys,
+    no_keys,
     pem_of,
     public_der,
 )
 from securetm.credentials.roster import COORDINATOR, FederationRoster, Member, check_name, read_roster, write_roster
-from securetm.credentials.roster_errors import (
-    AnotherFederation,
-    RevocationDropped,
-    RosterForked,
-    RosterNotAccepted,
-    RosterRolledBack,
-)
 from securetm.credentials.strict_toml import bytes_of
 from securetm.data_homes import data_home
+from securetm.errors import Mistake
 from securetm.private_files import check_private, private_folder, sync, writing
 
 KEYS, ACCEPTED = "keys", "roster.toml"  # in a home
@@ -60,7 +53,12 @@ def check_accepted(home: Path, roster: FederationRoster) -> None:
     check_succession(known, roster)
     me = request_in(home / KEYS).name
     if roster.unsigned or me not in roster.signatures:
-        raise RosterNotAccepted(roster.federation, roster.version)
+        raise Mistake(
+            ("roster {version} of federation {federation} is not accepted here, and not every member has signed it"),
+            hint="see what it says and accept it: securetm keys accept roster.toml",
+            federation=roster.federation,
+            version=roster.version,
+        )
     accept(home, roster)
 
 
@@ -69,13 +67,37 @@ def check_succession(known: FederationRoster | None, roster: FederationRoster) -
     if known is None or known.digest == roster.digest:
         return
     if known.federation != roster.federation:
-        raise AnotherFederation(roster.federation, known.federation)
+        raise Mistake(
+            "this roster is of federation {federation}, and here keys are for federation {known}",
+            hint="keep one home for each federation: `securetm keys new NAME --home FOLDER`",
+            federation=roster.federation,
+            known=known.federation,
+        )
     if roster.version < known.version:
-        raise RosterRolledBack(roster.federation, roster.version, known.version)
+        raise Mistake(
+            "this is roster {found} of federation {federation}, and roster {known} was accepted here before",
+            hint="take the newest roster; an older one may list members that left and keys that were revoked",
+            federation=roster.federation,
+            found=roster.version,
+            known=known.version,
+        )
     if roster.version == known.version:
-        raise RosterForked(roster.federation, roster.version)
+        raise Mistake(
+            ("two different rosters of federation {federation} have the version {version}: this one and the accepted one"),
+            hint=("members may have been shown different rosters: compare fingerprints with the others by telephone first"),
+            federation=roster.federation,
+            version=roster.version,
+        )
     if dropped := known.revoked - roster.revoked:
-        raise RevocationDropped(roster.federation, len(dropped))
+        raise Mistake(
+            (
+                "the new roster of federation {federation} no longer lists {count:key|keys} as revoked that the "
+                "accepted one lists"
+            ),
+            hint="what was revoked stays revoked: ask the coordinator's operator why",
+            federation=roster.federation,
+            count=len(dropped),
+        )
 
 
 def accept(home: Path, roster: FederationRoster) -> None:
@@ -134,7 +156,14 @@ def new_keys(home: Path, name: str, passphrase: Passphrase | None = None, holds:
     check_name(name, "the command", "NAME")
     folder = home / KEYS
     if (folder / REQUEST).exists():
-        raise KeysExist(str(folder))
+        raise Mistake(
+            "there are keys in {path} already",
+            hint=(
+                "`securetm keys request` writes their request again; `securetm keys rotate` makes new ones and "
+                "keeps these meanwhile"
+            ),
+            path=str(folder),
+        )
     private_folder(home)
     request = make_request(name, make_keys(folder, passphrase), holds=holds)
     write_request(folder / REQUEST, request)
@@ -174,7 +203,11 @@ def next_keys(home: Path, present: Keys, change: Replacement, passphrase: Passph
     """Makes keys that wait, beside the present ones, for a roster that names them. The present ones stay in use until then."""
     folder = home / KEYS / NEXT
     if (folder / REQUEST).exists():
-        raise KeysWait(str(folder))
+        raise Mistake(
+            "new keys in {path} wait for a roster already",
+            hint="accept the roster that has them (`securetm keys accept`); to give them up, delete that folder",
+            path=str(folder),
+        )
     keys = make_keys(folder, passphrase, identity=None if change.identity else present.identity, tls=change.tls_key_pem or None)
     known = request_in(home / KEYS)
     request = make_request(known.name, keys, certificate=change.certificate, replaced=present, holds=known.holds)
@@ -194,7 +227,7 @@ def found_home(named: Path | None) -> Path:
     """The home that was named, or the only one there is."""
     if named is not None:
         if not (named / KEYS / REQUEST).is_file():
-            raise KeysMissing(str(named / KEYS))
+            raise no_keys(str(named / KEYS))
         return named
     return _only(homes())
 
@@ -213,8 +246,12 @@ def _is_in(home: Path, roster: FederationRoster) -> bool:
 
 def _only(found: tuple[Path, ...]) -> Path:
     if not found:
-        raise KeysMissing(str(data_home()))
+        raise no_keys(str(data_home()))
     if len(found) > 1:
         named = ", ".join(home.name for home in found[:_MOST_NAMED])
-        raise NoHome(f"{data_home()} holds {len(found)} of them ({named}{', …' if len(found) > _MOST_NAMED else ''})")
+        raise Mistake(
+            "it is not clear whose keys are meant: {problem}",
+            hint="name the home of the keys with --home FOLDER",
+            problem=f"{data_home()} holds {len(found)} of them ({named}{', …' if len(found) > _MOST_NAMED else ''})",
+        )
     return found[0]

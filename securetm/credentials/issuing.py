@@ -19,15 +19,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, load_der_public_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from securetm.credentials.certificate_errors import AuthorityEnded
 from securetm.credentials.certificates import ORGANISATION, Certificate, day_and_time
 from securetm.credentials.diagnosis import WARNED, now_utc
 from securetm.credentials.homes import KEYS, accept, accepted_roster, check_succession, fits, new_keys, waiting_request
-from securetm.credentials.key_errors import NoCertificate, NothingToChange
 from securetm.credentials.key_requests import KeyRequest
 from securetm.credentials.keys import REQUEST, Keys, Passphrase, ec_key, fingerprint_of, parsed_fingerprint, write_key
 from securetm.credentials.roster import COORDINATOR, FederationRoster, Member, check_address, read_roster, write_roster
-from securetm.credentials.roster_errors import IdentityChanged, KeyIsRevoked
+from securetm.errors import Mistake
 from securetm.private_files import private_folder, sync, writing
 from securetm.settings import require
 
@@ -75,7 +73,12 @@ def open_authority(home: Path, federation: str, passphrase: Passphrase | None, n
         _make(folder, federation, passphrase, now)
     certificate = x509.load_pem_x509_certificate((folder / _CERTIFICATE).read_bytes())
     if certificate.not_valid_after_utc < now:
-        raise AuthorityEnded(str(folder), day_and_time(certificate.not_valid_after_utc))
+        raise Mistake(
+            "the certificate authority in {path} ended on {until}, so it issues nothing",
+            hint=("move the folder away, and issue again: members accept the new roster, which pins their new certificates"),
+            path=str(folder),
+            until=day_and_time(certificate.not_valid_after_utc),
+        )
     return Authority(federation, ec_key(folder / _KEY, passphrase), certificate)
 
 
@@ -183,10 +186,26 @@ class Issuing:
     def _enrolled(self, roster: FederationRoster, request: KeyRequest) -> FederationRoster:
         keys = {fingerprint_of(request.identity), fingerprint_of(request.tls_public_key)}
         if keys & roster.revoked:
-            raise KeyIsRevoked(roster.federation, request.name)
+            raise Mistake(
+                "the request of {name} is for a key that federation {federation} has revoked",
+                hint="the member makes new keys (`securetm keys new`) and sends a new request",
+                federation=roster.federation,
+                name=request.name,
+            )
         before = {one.name: one for one in roster.everybody}.get(request.name)
         if before and before.identity not in (request.identity, request.old_identity):
-            raise IdentityChanged(roster.federation, request.name)
+            raise Mistake(
+                (
+                    "the request of {name} has another identity than the roster of federation {federation}, which "
+                    "did not consent"
+                ),
+                hint=(
+                    "somebody else may have sent it: ask the member by telephone; if its old keys are lost, "
+                    "`securetm keys revoke` them"
+                ),
+                federation=roster.federation,
+                name=request.name,
+            )
         if before and request.certificate is None and fits(before, request):  # the same request again, or another number
             return roster if before.holds == request.holds else _with_member(roster, replace(before, holds=request.holds))
         member = self._member(request, roster.address)
@@ -199,7 +218,11 @@ class Issuing:
 
     def _issued(self, name: str, public_key: bytes, address: str) -> Certificate:
         if self.authority is None:
-            raise NoCertificate(name)
+            raise Mistake(
+                "the request of {name} brings no certificate, and no authority is there to issue one",
+                hint=("`securetm keys issue` issues one; or the member brings its own (`securetm keys own CERTIFICATE KEY`)"),
+                name=name,
+            )
         names = (name, check_address(address, "the roster")[0]) if name == COORDINATOR else (name,)
         return self.authority.issue(name, public_key, names, self.now, self.days)
 
@@ -258,7 +281,12 @@ class RosterOperator:
     def publish(self, old: FederationRoster | None, new: FederationRoster) -> FederationRoster:
         """Writes the new roster as the version after the old one, signed by the coordinator, and accepts it in its home."""
         if old is not None and old.digest == new.digest:
-            raise NothingToChange(old.federation, old.version)
+            raise Mistake(
+                "roster {version} of federation {federation} says so already",
+                hint="name the files of new requests: securetm keys issue *.request",
+                federation=old.federation,
+                version=old.version,
+            )
         new = replace(new, version=old.version + 1 if old else 1, signatures={})
         check_succession(accepted_roster(self.home), new)
         write_roster(self.path, new)  # before it is accepted: if this ends in between, the next change begins with this version

@@ -14,12 +14,11 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import NameOID
 
-from securetm.credentials.certificate_errors import CertificateOfAnotherKey
-from securetm.credentials.certificates import DAMAGED, Certificate, check_form
-from securetm.credentials.key_errors import KeysMissing, RequestDamaged
-from securetm.credentials.keys import KEY, REQUEST, SIGNATURE, Keys, Purpose, is_signed
+from securetm.credentials.certificates import DAMAGED, Certificate, CertificateOfAnotherKey, check_form
+from securetm.credentials.keys import KEY, REQUEST, SIGNATURE, Keys, Purpose, is_signed, no_keys
 from securetm.credentials.roster import check_name
 from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited, table_of
+from securetm.errors import Mistake
 from securetm.private_files import sync, writing
 from securetm.settings import placed, require
 
@@ -136,16 +135,16 @@ def _request(path: Path, table: _RequestTable) -> KeyRequest:
 def request_in(folder: Path) -> KeyRequest:
     """The request that lies beside the private keys in this folder."""
     if not (folder / REQUEST).is_file():
-        raise KeysMissing(str(folder))
+        raise no_keys(str(folder))
     return read_request(folder / REQUEST)
 
 
 def _check(path: Path, request: KeyRequest) -> None:
     if not is_signed(request.identity, request.signature, Purpose.REQUEST, *request.signed_fields):
-        raise RequestDamaged(str(path), "the signature of its identity is wrong")
+        raise _damaged(str(path), "the signature of its identity is wrong")
     successor = (request.name.encode(), request.identity)
     if request.old_identity and not is_signed(request.old_identity, request.consent, Purpose.SUCCESSOR, *successor):
-        raise RequestDamaged(str(path), "the signature of the identity that it replaces is wrong")
+        raise _damaged(str(path), "the signature of the identity that it replaces is wrong")
     if request.certificate and request.certificate.public_key != request.tls_public_key:
         raise CertificateOfAnotherKey(request.name, str(path))
 
@@ -159,9 +158,9 @@ def _signing_request(path: Path, table: _RequestTable) -> bytes:
         signing = x509.load_pem_x509_csr(table.signing_request.encode())
         is_valid = signing.is_signature_valid and signing.public_key() is not None
     except DAMAGED as problem:
-        raise RequestDamaged(str(path), "its signing_request is no PKCS #10 request in PEM") from problem
+        raise _damaged(str(path), "its signing_request is no PKCS #10 request in PEM") from problem
     if not is_valid:
-        raise RequestDamaged(str(path), "its signing_request is not signed by the key in it")
+        raise _damaged(str(path), "its signing_request is not signed by the key in it")
     return signing.public_bytes(Encoding.DER)
 
 
@@ -171,3 +170,12 @@ def _own_certificate(table: _RequestTable) -> Certificate | None:
     certificate = Certificate.from_pem(table.certificate, table.name)
     check_form(certificate, table.name)
     return certificate
+
+
+def _damaged(path: str, problem: str) -> Mistake:
+    return Mistake(
+        "{path} is no request that can be used: {problem}",
+        hint="ask for it again; `securetm keys request` writes it",
+        path=path,
+        problem=problem,
+    )

@@ -30,9 +30,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from securetm.credentials.key_errors import KeyDamaged, KeysMissing, PassphraseNeeded, PassphraseUnusable, WrongPassphrase
 from securetm.entropy import OperatingSystem
-from securetm.errors import Unreadable
+from securetm.errors import Mistake, Unreadable
 from securetm.private_files import check_private, private_folder, sync, writing
 
 PROTOCOL = b"securetm credentials 1"  # comes before every label
@@ -120,11 +119,11 @@ class Keys:
     def open(cls, folder: Path, passphrase: Passphrase | None = None) -> Keys:
         """Reads the keys in a folder. Refuses files that others may read, and a passphrase that is missing or wrong."""
         if not (folder / IDENTITY).is_file():
-            raise KeysMissing(str(folder))
+            raise no_keys(str(folder))
         check_private(folder)
         identity = _private_key(folder / IDENTITY, passphrase)
         if not isinstance(identity, Ed25519PrivateKey):
-            raise KeyDamaged(str(folder / IDENTITY), "Ed25519")
+            raise _damaged(str(folder / IDENTITY), "Ed25519")
         tls = ec_key(folder / TLS, passphrase)
         certificate = folder / CERTIFICATE
         return cls(
@@ -165,9 +164,9 @@ class Passphrase:
     def __post_init__(self) -> None:
         """Refuses what protects nothing, or cannot be typed again."""
         if not _LEAST_LETTERS <= len(self.text) <= _MOST_LETTERS:
-            raise PassphraseUnusable(f"has {len(self.text)} characters")
+            raise unusable_passphrase(f"has {len(self.text)} characters")
         if not self.text.isprintable():
-            raise PassphraseUnusable("has control characters or several lines")
+            raise unusable_passphrase("has control characters or several lines")
 
 
 def make_keys(folder: Path, passphrase: Passphrase | None, *, identity: bytes | None = None, tls: bytes | None = None) -> Keys:
@@ -200,7 +199,7 @@ def ec_key(path: Path, passphrase: Passphrase | None) -> ec.EllipticCurvePrivate
     """Reads a private key of TLS."""
     key = _private_key(path, passphrase)
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.curve.name not in CURVES:
-        raise KeyDamaged(str(path), "P-256 or P-384")
+        raise _damaged(str(path), "P-256 or P-384")
     return key
 
 
@@ -211,16 +210,26 @@ def public_der(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 def _private_key(path: Path, passphrase: Passphrase | None) -> object:
     if not path.is_file():
-        raise KeysMissing(str(path.parent))
+        raise no_keys(str(path.parent))
     check_private(path)
     content = _read(path)
     is_encrypted = _ENCRYPTED in content
     if is_encrypted and passphrase is None:
-        raise PassphraseNeeded(str(path))
+        raise passphrase_needed(str(path))
     try:
         return load_pem_private_key(content, passphrase.text.encode() if passphrase and is_encrypted else None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise (WrongPassphrase(str(path)) if is_encrypted else KeyDamaged(str(path), "readable")) from None
+        raise (
+            Mistake(
+                "the passphrase does not open {path}",
+                hint=(
+                    "type it again; nobody can recover a passphrase that is lost: make new keys and have the old ones revoked"
+                ),
+                path=str(path),
+            )
+            if is_encrypted
+            else _damaged(str(path), "readable")
+        ) from None
 
 
 def _read(path: Path) -> bytes:
@@ -249,3 +258,37 @@ def keep_out_of_core_dumps() -> None:
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def no_keys(path: str) -> Mistake:
+    """The mistake of a folder without keys."""
+    return Mistake(
+        "there are no keys in {path}",
+        hint="make them with `securetm keys new NAME`, or say where they are with --home",
+        path=path,
+    )
+
+
+def _damaged(path: str, kind: str) -> Mistake:
+    return Mistake(
+        "{path} holds no {kind} private key",
+        hint=(
+            "take the file from your back-up, or make new keys: `securetm keys rotate`, or `securetm keys new` in another home"
+        ),
+        path=path,
+        kind=kind,
+    )
+
+
+def passphrase_needed(path: str) -> Mistake:
+    """The mistake of a key that needs a passphrase."""
+    return Mistake(
+        "{path} is protected with a passphrase, and none was given",
+        hint=("give it with --passphrase-file FILE, or in the variable SECURETM_PASSPHRASE, or run in a terminal, which asks"),
+        path=path,
+    )
+
+
+def unusable_passphrase(problem: str) -> Mistake:
+    """The mistake of a passphrase that protects nothing, or cannot be typed again."""
+    return Mistake("the passphrase {problem}", hint="choose one of 8 to 1,000 characters in one line", problem=problem)

@@ -24,17 +24,20 @@ from securetm.credentials.keys import (
     parsed_fingerprint,
     same_fingerprint,
 )
-from securetm.credentials.report_signature_errors import (
-    BadReportSignature,
-    SignedByAnotherKey,
-    SignedFileChanged,
-    SignedInAnotherRole,
-    SignerRevoked,
-)
 from securetm.credentials.roster import COORDINATOR, LONGEST_ROSTER, check_name, parsed_roster
 from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited, table_of
-from securetm.errors import NoSuchPath, Unreadable
+from securetm.errors import Mistake, Misuse, NoSuchPath, Unreadable
 from securetm.settings import placed, require
+
+
+class SignedFileChanged(Misuse):
+    """{path} is not the file that was signed: its SHA-256 is not the one in {signature}"""
+
+    path: str
+    signature: str
+    exit_code = 1  # as for every file that is not as it was
+    hint = "ask for the file again, or for a new signature; do not rely on this one"
+
 
 ENDING, FORMAT, PARTY = ".sig", 1, "party"
 _LONGEST = 10_000  # bytes of a signature's file
@@ -95,7 +98,7 @@ class Signer:
         """Opens the keys in a home. Refuses those of a coordinator: it does not answer for documents."""
         name = request_in(home / KEYS).name
         if name == COORDINATOR:
-            raise SignedInAnotherRole(name, COORDINATOR)
+            raise _another_role(name, COORDINATOR)
         return cls(Keys.open(home / KEYS, passphrase), name)
 
     def sign(self, content: bytes, run: str, run_digest: str) -> ReportSignature:
@@ -131,10 +134,15 @@ def verified(file: Path, signature: Path, trusted: str) -> ReportSignature:
     if hashlib.sha256(_content(file)).digest() != signed.sha256:
         raise SignedFileChanged(str(file), str(signature))
     if signed.role != PARTY or signed.name == COORDINATOR:
-        raise SignedInAnotherRole(signed.name, signed.role)
+        raise _another_role(signed.name, signed.role)
     _check_key(signed, trusted)
     if not is_signed(signed.identity, signed.signature, Purpose.REPORT, *signed.signed_fields):
-        raise BadReportSignature(str(signature), signed.name)
+        raise Mistake(
+            "the signature of {name} in {path} is wrong",
+            hint=("the file was changed after it was signed, or was signed for something else: ask the signer for it again"),
+            path=str(signature),
+            name=signed.name,
+        )
     return signed
 
 
@@ -152,7 +160,13 @@ def _check_key(signed: ReportSignature, trusted: str) -> None:
     own, told = fingerprint_of(signed.identity), parsed_fingerprint(trusted)
     read_out = told is not None and same_fingerprint(told, own)
     if not read_out and (told is not None or _identity_in(Path(trusted), signed.name, own) != signed.identity):
-        raise SignedByAnotherKey(signed.name, own, trusted)
+        raise Mistake(
+            ("the signature in the name of {name} is by the key {fingerprint}, and that is not the key in {trusted}"),
+            hint="compare fingerprints by telephone (`securetm keys show`), and take the newest roster",
+            name=signed.name,
+            fingerprint=own,
+            trusted=trusted,
+        )
 
 
 def _identity_in(path: Path, name: str, own: str) -> bytes:
@@ -163,5 +177,19 @@ def _identity_in(path: Path, name: str, own: str) -> bytes:
         return request.identity if request.name == name else b""
     roster = parsed_roster(path, tables)
     if own in roster.revoked:
-        raise SignerRevoked(name, str(path))
+        raise Mistake(
+            "the key that signed in the name of {name} is revoked in {roster}",
+            hint="ask the signer for a signature by its new key",
+            name=name,
+            roster=str(path),
+        )
     return roster.member(name).identity
+
+
+def _another_role(name: str, role: str) -> Mistake:
+    return Mistake(
+        "{name} signs as {role}, and a report is signed by a party: it answers for its documents",
+        hint="have the party sign it with the keys in its own home",
+        name=name,
+        role=role,
+    )

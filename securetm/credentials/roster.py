@@ -26,10 +26,36 @@ from securetm.credentials.keys import (
     is_signed,
     parsed_fingerprint,
 )
-from securetm.credentials.roster_errors import BadRosterSignature, DuplicateMember, MemberRevoked, NotAMember
 from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited, table_of
+from securetm.errors import Mistake, Misuse
 from securetm.private_files import sync
 from securetm.settings import placed, require
+
+
+class DuplicateMember(Misuse):
+    """two members of federation {federation} have the same {what}: {names}"""
+
+    federation: str
+    what: str
+    names: tuple[str, ...]
+    hint = "each member has a name and keys of its own: whoever made the roster removes one of them"
+
+
+class MemberRevoked(Misuse):
+    """the roster of federation {federation} lists {name} with a key that it lists as revoked, too"""
+
+    federation: str
+    name: str
+    hint = "the member makes new keys (`securetm keys new`) and sends a new request"
+
+
+class BadRosterSignature(Misuse):
+    """the signature of {name} under the roster of federation {federation} is wrong: it was changed after it was signed"""
+
+    federation: str
+    name: str
+    hint = "ask for the file again, and compare fingerprints by telephone (`securetm keys show roster.toml`)"
+
 
 COORDINATOR = "coordinator"
 LONGEST_NAME = 63  # letters of one label of a name on the network
@@ -129,7 +155,13 @@ class FederationRoster:
         for one in self.everybody:
             if one.name == name:
                 return one
-        raise NotAMember(self.federation, name[:100], self.version)
+        raise Mistake(
+            "there is no member called {name} in roster {version} of federation {federation}",
+            hint="send the request again (`securetm keys request` writes it), and ask for a roster that has it",
+            federation=self.federation,
+            name=name[:100],
+            version=self.version,
+        )
 
     @cached_property
     def digest(self) -> bytes:

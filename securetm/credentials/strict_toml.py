@@ -10,8 +10,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, TypeVar
 
-from securetm.credentials.roster_errors import NotReadInFull
-from securetm.errors import NoSuchPath, Unreadable, UnreadableToml
+from securetm.errors import Mistake, NoSuchPath, Unreadable, UnreadableToml
 from securetm.settings import from_table, require
 
 T = TypeVar("T")
@@ -35,11 +34,11 @@ def parsed_limited(path: str, content: bytes) -> dict[str, Any]:
         raise UnreadableToml(path, str(problem)) from problem
     lines = text.splitlines()
     if len(lines) > _MOST_LINES:
-        raise NotReadInFull(path, f"it has more than {_MOST_LINES:,} lines")
+        raise _not_read(path, f"it has more than {_MOST_LINES:,} lines")
     for number, line in enumerate(lines, start=1):
         opened = line.count("[") + line.count("{")
         if len(line) > _LONGEST_LINE or line.count(".") > _MOST_DOTS or opened > _MOST_BRACKETS:
-            raise NotReadInFull(path, f"line {number} is longer or deeper than any that belongs there")
+            raise _not_read(path, f"line {number} is longer or deeper than any that belongs there")
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as problem:
@@ -74,5 +73,11 @@ def bytes_of(path: Path, longest: int) -> bytes:
     except OSError as problem:
         raise Unreadable(str(path), problem.strerror or type(problem).__name__) from problem
     if len(content) > longest:
-        raise NotReadInFull(str(path), f"it is longer than {longest:,} bytes")
+        raise _not_read(str(path), f"it is longer than {longest:,} bytes")
     return content
+
+
+def _not_read(path: str, problem: str) -> Mistake:
+    return Mistake(
+        "{path} is not read: {problem}", hint="ask the coordinator's operator for the file again", path=path, problem=problem
+    )

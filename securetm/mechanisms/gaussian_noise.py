@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class GaussianNoise(PartyNoise):
-    """Adds noise of `noise_multiplier` times the l2 bound to each coordinate of a party's vector. Noised vectors pass."""
+class RoundedGaussian(AddedNoise):
+    """Noise of `noise_multiplier` times the l2 bound on every coordinate, which is one Gaussian answer."""
 
     noise_multiplier: float
     plan_numbers: ClassVar[Mapping[str, str]] = {"noise_multiplier": "noise_multiplier"}
@@ -41,33 +41,33 @@ class GaussianNoise(PartyNoise):
         check_positive(self, "noise_multiplier")
 
     def noise(self, terms: Terms, cohort: Cohort) -> Sampler:
-        """A rounded Gaussian."""
+        """A Gaussian, rounded."""
         return rounded_gaussian(multiplier_of(self, terms) * terms.l2)
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:
-        """One Gaussian answer; nothing where words were selected before, since no noise is added then."""
+        """One Gaussian answer; nothing where a vector was noised before, since no noise is added then."""
         return gaussian_answer(multiplier_of(self, terms), terms) if self.adds(terms) else None
 
 
 @dataclass(frozen=True)
-class CentralNoise(AddedNoise):
-    """Adds noise of `noise_multiplier` times the l2 bound to every coordinate of the sum. What parties send stays exact.
+class GaussianNoise(RoundedGaussian, PartyNoise):
+    """Noise that each party adds to its own vector in full, so that no other role sees an exact sum. Noised vectors pass."""
 
-    So the terms keep saying that the vector is not noised. Each opening draws its own noise and is an answer of its own: a
+
+@dataclass(frozen=True)
+class CentralNoise(RoundedGaussian):
+    """Noise that the opening role adds to the opened sum. What parties send stays exact.
+
+    It protects against readers of the model, not the opener. As it is added after the sum, one dose serves all parties. Its
+    place in a profile is after the rounding: the way back goes through the last mechanism first, so it meets the total while
+    that still consists of whole numbers.
+
+    The terms keep saying that the vector is not noised. Each opening draws its own noise and is an answer of its own: a
     total that is opened again after a crash is spent again.
     """
 
-    noise_multiplier: float
     noise_by: ClassVar[NoiseBy] = NoiseBy.OPENER
     leaves: ClassVar[Noised] = Noised.NOT
-    plan_numbers: ClassVar[Mapping[str, str]] = {"noise_multiplier": "noise_multiplier"}
-
-    def __post_init__(self) -> None:
-        check_positive(self, "noise_multiplier")
-
-    def noise(self, terms: Terms, cohort: Cohort) -> Sampler:
-        """A rounded Gaussian."""
-        return rounded_gaussian(multiplier_of(self, terms) * terms.l2)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The same terms. Refuses terms that are not a bounded sum of whole numbers."""
@@ -83,10 +83,6 @@ class CentralNoise(AddedNoise):
         """Claims against those who see only the noised sum; parties do not know the opener's noise."""
         others = len(cohort.members) - 1
         return claims_against({"model reader": others, "party": others - 1})
-
-    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:
-        """One Gaussian answer; nothing where parties added noise themselves."""
-        return gaussian_answer(multiplier_of(self, terms), terms) if self.adds(terms) else None
 
     def total_deviation(self, terms: Terms) -> float:
         """The standard deviation of the noise in the opened total, in the units of the vector that parties send."""

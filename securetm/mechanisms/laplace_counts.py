@@ -33,9 +33,8 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
-from securetm.errors import BadSetting, check_setting
-from securetm.mechanisms.mechanism_errors import NoiseForPersons, NoiseOnNoise, NoiseOnSamples, RawCounts
-from securetm.mechanisms.noising import claims_alone
+from securetm.errors import BadSetting, Mismatch, check_setting
+from securetm.mechanisms.noising import claims_alone, noise_on_noise
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, canonical
 from securetm.mechanisms.slot_noise import LEAST_EPSILON, MOST_CUT, MOST_EPSILON, MOST_WORDS, SECRET, SlotNoise
 
@@ -98,15 +97,27 @@ class LaplaceCounts(Mechanism):
         that of the noise on one count of one slot: how far a model's answer is off by it depends on the model.
         """
         if self.raw:
-            raise RawCounts()
+            raise _raw_counts()
         if terms.noised is Noised.SHARE or _noised_here(terms):
-            raise NoiseOnNoise(type(self).__name__)
+            raise noise_on_noise(type(self).__name__)
         if not _concerns(terms):
             return terms
         if terms.unit is Unit.PERSON:
-            raise NoiseForPersons()
+            raise Mismatch(
+                "laplace_counts hides one word occurrence, and this question's rows are per person",
+                hint=(
+                    'give [budget] unit = "word"; a person\'s documents are hidden by a clip and noise for its bound instead'
+                ),
+            )
         if terms.sampling < 1:
-            raise NoiseOnSamples(f"{terms.sampling:g}")
+            raise Mismatch(
+                (
+                    "laplace_counts draws its noise once for a whole corpus, and here each round brings other "
+                    "documents ({rate} of them)"
+                ),
+                hint="in the profile, put the [[mechanism]] laplace_counts before the one that samples documents",
+                rate=f"{terms.sampling:g}",
+            )
         done = replace(terms, noised=Noised.WHOLE, unit=Unit.WORD, deviation=self.law(1).deviation, l1=INF, l2=INF, linf=INF)
         return self.row_terms(done)
 
@@ -145,7 +156,7 @@ class LaplaceCounts(Mechanism):
         if not _concerns(terms):
             return documents
         if self.raw:
-            raise RawCounts()
+            raise _raw_counts()
         key = self._key(documents)
         secret = _lasting_store(context).get(key)
         if secret is None:
@@ -165,7 +176,7 @@ class LaplaceCounts(Mechanism):
         which the stream is read, which a later version may change: the same secret read otherwise would be a second answer.
         """
         if documents.perturbed is not None:
-            raise NoiseOnNoise(type(self).__name__)
+            raise noise_on_noise(type(self).__name__)
         law = self.law(len(documents.vocabulary))
         form = "counts" if documents.tokens is None else "tokens"  # whose numbers might say other words in the other
         settings = [VERSION, form, law.stride, law.epsilon, law.threshold, self.distribution, list(documents.vocabulary)]
@@ -199,3 +210,10 @@ def _noised_here(terms: Terms) -> bool:
 def _lasting_store(context: RoundContext) -> Store:
     """The store of the secret: beside the ledger, so that a later run reads the same noise for the same words."""
     return context.store if context.lasting is None else context.lasting
+
+
+def _raw_counts() -> Mismatch:
+    return Mismatch(
+        ("the exact counts of words would be released, as in Equations 7 and 20 of iFTM, and that has no finite epsilon"),
+        hint="leave out `raw` of laplace_counts: it is for reproduction only, and no profile may carry it",
+    )

@@ -18,8 +18,7 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, Claim, Cohort, Entropy, Needs, NoiseBy, Noised, RoundContext, Terms
 from securetm.entropy import Expanded
-from securetm.errors import BadSetting, NeedsSum
-from securetm.mechanisms.mechanism_errors import TooFewShares
+from securetm.errors import BadSetting, Mismatch, NeedsSum
 from securetm.mechanisms.noising import CUT, PartyNoise, check_bounded, check_positive, claims_against, multiplier_of, sampled
 from securetm.mechanisms.samplers import Sampler, discrete_gaussian, skellam
 
@@ -144,7 +143,12 @@ def honest_shares(cohort: Cohort) -> int:
     """The number of shares in every sum that no adversary can subtract. Refuses a cohort that may have none."""
     honest = cohort.threshold - cohort.colluding
     if honest < 1:
-        raise TooFewShares(cohort.threshold, cohort.colluding)
+        raise Mismatch(
+            ("of {threshold} parties that must remain, {colluding} may collude: no honest share of noise is certain"),
+            hint="raise `threshold_share` (or `threshold`) of the profile, or lower `colluding`",
+            threshold=cohort.threshold,
+            colluding=cohort.colluding,
+        )
     return honest
 
 

@@ -27,8 +27,7 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
-from securetm.errors import NeedsIntegers, check_setting
-from securetm.mechanisms.mechanism_errors import NoiseOnNoise, NoiseWithoutClip
+from securetm.errors import Mismatch, NeedsIntegers, check_setting
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -100,9 +99,14 @@ def check_bounded(mechanism: object, terms: Terms, bound: float) -> None:
     """Refuses terms without a bound, terms that are not whole numbers, and terms that hold shares of noise already."""
     name = type(mechanism).__name__
     if terms.noised is Noised.SHARE:
-        raise NoiseOnNoise(name)
+        raise noise_on_noise(name)
     if bound == INF:
-        raise NoiseWithoutClip(name, terms.unit.value)
+        raise Mismatch(
+            "{mechanism} has no bound to measure its noise by: nothing limits what one {unit} adds to the sum",
+            hint=("in the profile, put a [[mechanism]] that clips real rows or bounds counts before the one that adds noise"),
+            mechanism=name,
+            unit=terms.unit.value,
+        )
     if terms.domain is not Domain.INTEGER:
         raise NeedsIntegers(name)
 
@@ -156,3 +160,12 @@ def noised(vector: Array, noise: Sampler, terms: Terms, entropy: Entropy) -> Arr
     out = vector if held and vector.flags.writeable and vector.flags.c_contiguous else vector.astype(np.int64)
     noise.add(entropy, out)
     return out
+
+
+def noise_on_noise(mechanism: str) -> Mismatch:
+    """The refusal of a second mechanism that adds noise."""
+    return Mismatch(
+        ("{mechanism} meets a vector that already carries shares of noise, so nobody could say what both together spend"),
+        hint="in the profile, keep one mechanism that adds noise",
+        mechanism=mechanism,
+    )

@@ -14,8 +14,7 @@ from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.corpus.blocks import HeldInBlocks
-from securetm.errors import CountsNotWhole
-from securetm.mechanisms.mechanism_errors import WordsUnknown
+from securetm.errors import CountsNotWhole, Mistake
 from securetm.mechanisms.slot_bound_kernels import add_up
 from securetm.mechanisms.slot_noise import SlotNoise, shuffled
 
@@ -130,7 +129,10 @@ class PerturbedDocuments(HeldInBlocks):
 
     def halves(self, seed: int) -> tuple[Self, Self]:
         """Refused: the weights of slots cannot be split into two halves of words."""
-        raise WordsUnknown()
+        raise Mistake(
+            ("these documents are behind noise, so their words cannot be split into a known half and one to predict"),
+            hint="judge the model by documents whose words are known",
+        )
 
     def _summed(self, first: int, last: int) -> Any:
         begins = np.concatenate([np.zeros(1, np.int64), self.token_ends])

@@ -12,8 +12,7 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import INF, Answer, Array, Cohort, Domain, Mechanism, Noised, RoundContext, Terms, Unit
-from securetm.errors import BadSetting, check_setting
-from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding, RangeTooSmall
+from securetm.errors import BadSetting, Mismatch, check_setting
 from securetm.mechanisms.noising import check_positive
 from securetm.sessions.session_memory import count_up
 
@@ -78,7 +77,7 @@ class FixedPoint(Clamped):
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The terms of whole numbers whose sum over the cohort fits the ring; grid and reach are public."""
         if terms.noised is Noised.SHARE or (terms.noised is Noised.WHOLE and terms.domain is Domain.REAL):
-            raise NoiseBeforeRounding()
+            raise noise_before_rounding()
         if terms.grid > 0:
             raise BadSetting("the profile", "fixed_point", "behind fixed_point", "would scale the sum twice, so name it once")
         bits = self.ring or terms.bits
@@ -97,7 +96,18 @@ class FixedPoint(Clamped):
         crowd = 1 if terms.unit is Unit.PARTY else self.crowd  # a party has one row of its own
         needed = crowd * min(terms.linf, terms.l2) / grid
         if needed > most:
-            raise RangeTooSmall(crowd, f"{needed:.0f}", bits, len(cohort.members), str(most))
+            raise Mismatch(
+                (
+                    "{crowd} rows of this question need values up to {needed} steps, and {bits} bits leave each of "
+                    "{parties} parties {most}"
+                ),
+                hint="of fixed_point: lower `steps` (a coarser grid), `crowd` or `headroom`, or set `ring` = 64",
+                crowd=crowd,
+                needed=f"{needed:.0f}",
+                bits=bits,
+                parties=len(cohort.members),
+                most=str(most),
+            )
         bounds = {"l1": terms.l1 / grid + 2 * size, "l2": terms.l2 / grid + 2 * size**0.5, "linf": terms.linf / grid + 2}
         reach = min(float(most), terms.reach / grid)
         return replace(terms, domain=Domain.INTEGER, bits=bits, grid=grid, reach=reach, **bounds)
@@ -146,3 +156,11 @@ def _to_grid(values: Array, steps: float, reach: float, coins: Array, out: Array
         bounded = min(max(scaled, -reach), reach)
         out[i] = np.floor(bounded + coins[i] * 2.0**-32) if drawn else np.rint(bounded)
     return clamped, broken
+
+
+def noise_before_rounding() -> Mismatch:
+    """The refusal of noise that is there before rounding."""
+    return Mismatch(
+        "a share of noise must be added after rounding, not before",
+        hint="in the profile, put the [[mechanism]] that rounds before the one that adds noise",
+    )

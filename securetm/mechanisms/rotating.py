@@ -17,7 +17,7 @@ from numba import njit
 from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import INF, Answer, Array, Cohort, Domain, Mechanism, Needs, Noised, RoundContext, Terms
 from securetm.errors import BadSetting
-from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding
+from securetm.mechanisms.quantising import noise_before_rounding
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Rotation(Mechanism):
         if not _turns(terms):
             return terms
         if terms.noised is not Noised.NOT:
-            raise NoiseBeforeRounding()
+            raise noise_before_rounding()
         reach = INF if terms.reach == INF else terms.reach * terms.size**0.5
         return replace(terms, linf=terms.l2, l1=terms.l2 * terms.size**0.5, reach=reach)
 

@@ -11,10 +11,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from securetm.contracts import Answer, Cohort, Exchange, Message, Parcel
-from securetm.errors import Duplicate, Malformed, TooFewParties, UnknownRound
+from securetm.errors import Duplicate, Malformed, Refused, TooFewParties, UnknownRound
 from securetm.sessions.framing import Label, Reader
 from securetm.sessions.identities import COORDINATOR, PinnedRoster
-from securetm.sessions.session_errors import UnexpectedMessage
+
+
+class UnexpectedMessage(Refused):
+    """a message from {sender} comes where none of its kind is expected"""
+
+    sender: str
+
 
 Take = Callable[[int, str, Message], Any]  # checks a message from a place and a name, and returns what of it is kept
 Then = Callable[[Mapping[int, Any]], Sequence[Parcel]]  # returns the messages after a wave, from what came in it by place

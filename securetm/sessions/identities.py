@@ -12,9 +12,23 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from securetm.contracts import Entropy, Roster, Store
-from securetm.errors import Malformed, NotInCohort
+from securetm.errors import Malformed, Mistake, NotInCohort, Refused
 from securetm.sessions.framing import Label, framed, hashed
-from securetm.sessions.session_errors import BadSignature, NoIdentity, UnknownIdentity
+
+
+class UnknownIdentity(Refused):
+    """no key of {name} is pinned in the roster"""
+
+    name: str
+    hint = "every member's public key has to be in the roster that every party holds"
+
+
+class BadSignature(Refused):
+    """the signature of {sender} on its {what} is wrong"""
+
+    sender: str
+    what: str
+
 
 COORDINATOR = "coordinator"  # what the parties call it
 IDENTITY = "identity"  # in the party's own store: 32 raw bytes
@@ -104,10 +118,10 @@ def identity_of(me: str, roster: Roster, store: Store) -> Identity:
     """Returns the identity in the party's store. Refuses if its public key is not the one that the roster pins."""
     register, raw = PinnedRoster(roster), store.get(IDENTITY)
     if raw is None or len(raw) != KEY:
-        raise NoIdentity()
+        raise _no_identity()
     private = Ed25519PrivateKey.from_private_bytes(raw)
     if private.public_key().public_bytes_raw() != register.key(register.place(me)):
-        raise NoIdentity()
+        raise _no_identity()
     return Identity(register, me, private)
 
 
@@ -118,3 +132,10 @@ def public_identity(store: Store, entropy: Entropy) -> bytes:
         secret = entropy.bytes(KEY)
         store.put(IDENTITY, secret)
     return Ed25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+
+
+def _no_identity() -> Mistake:
+    return Mistake(
+        ("this party's own private key is missing, or is not the one whose public key is pinned in the roster"),
+        hint="put its 32 bytes into the party's store under the name identity",
+    )

@@ -9,9 +9,22 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
+from securetm.errors import Refused
 from securetm.sessions.framing import Label, derive, place_bytes
 from securetm.sessions.identities import PinnedRoster
-from securetm.sessions.session_errors import BadKey, NotSealedForUs
+
+
+class NotSealedForUs(Refused):
+    """what {sender} sealed for this party cannot be opened"""
+
+    sender: str
+
+
+class BadKey(Refused):
+    """{sender} sent a public key that no honest party makes"""
+
+    sender: str
+
 
 TAG = 16  # bytes that sealing adds to a message
 

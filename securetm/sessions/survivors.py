@@ -12,8 +12,36 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from securetm.contracts import Cohort, Roster, Store
-from securetm.errors import NotInCohort
-from securetm.sessions.session_errors import SurvivorsChanged, SurvivorsMissing, TooFewDocuments, TooFewInSum
+from securetm.errors import NotInCohort, Refused, SecuretmError
+
+
+class TooFewInSum(Refused):
+    """a sum over {found:party|parties} is below the {need} that this round was promised"""
+
+    found: int
+    need: int
+
+
+class TooFewDocuments(Refused):
+    """a sum over {parties:party|parties} with {found:document|documents} announced is below the {need} that were promised"""
+
+    found: int
+    parties: int
+    need: int
+    hint = "the roster says how many documents each party brings at least: wait for more parties, or have them announce more"
+
+
+class SurvivorsMissing(SecuretmError):
+    """this round was begun before with {missing}, from which no message came now"""
+
+    missing: str  # their names
+    hint = "a sum without them would show what they sent: resume the run when they are there again, or begin a new one"
+
+
+class SurvivorsChanged(Refused):
+    """this question was opened before, over other survivors"""
+
+    hint = "two sums over lists one party apart show its vector: wait until the same parties are there, or begin a new run"
 
 
 def check_least(roster: Roster, cohort: Cohort, survivors: Collection[str]) -> None:

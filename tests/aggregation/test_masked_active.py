@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from securetm.aggregation.masked import shamir
-from securetm.aggregation.masked.masked_errors import (
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.aggregation.masked.messages import PLACE_SIZE, Kind, Outcome, Place, read_outcome, read_share
+from securetm.aggregation.masked.refusals import (
     AlreadyUnmasked,
     CalledDropped,
     OtherSurvivors,
@@ -18,15 +20,13 @@ from securetm.aggregation.masked.masked_errors import (
     TooFewSurvivors,
     WrongSetup,
 )
-from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.aggregation.masked.messages import PLACE_SIZE, Kind, Outcome, Place, read_outcome, read_share
 from securetm.aggregation.masked.round import consent_body
 from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import Exchange
 from securetm.errors import CohortTooSmall, Malformed, NotInCohort, Refused, UnknownRound
+from securetm.sessions.exchanges import UnexpectedMessage
 from securetm.sessions.framing import Label, Reader
-from securetm.sessions.identities import SIGNATURE, identity_of
-from securetm.sessions.session_errors import BadSignature, UnexpectedMessage
+from securetm.sessions.identities import SIGNATURE, BadSignature, identity_of
 from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_store, vectors_of
 
 from .tampering import ROUNDS, TERMS32, N, asked, masked, place_of, refused, unmask

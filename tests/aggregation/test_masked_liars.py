@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from securetm.aggregation.masked import shamir
-from securetm.aggregation.masked.masked_errors import (
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.aggregation.masked.messages import HEADER_SIZE, PLACE_SIZE, Kind
+from securetm.aggregation.masked.refusals import (
     AnotherVector,
     BrokenCommitment,
     FalseSecret,
@@ -16,11 +18,8 @@ from securetm.aggregation.masked.masked_errors import (
     OutOfStep,
     SharesDisagree,
 )
-from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.aggregation.masked.messages import HEADER_SIZE, PLACE_SIZE, Kind
 from securetm.errors import BadVector, Duplicate, Malformed, Refused, TooFewParties
-from securetm.sessions.identities import SIGNATURE, identity_of
-from securetm.sessions.session_errors import BadSignature
+from securetm.sessions.identities import SIGNATURE, BadSignature, identity_of
 from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_store, signed_again, vectors_of
 
 from .tampering import ROUNDS, N, flip

@@ -7,9 +7,9 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from securetm.aggregation.masked.masked_errors import NotPrepared, PrekeyReused, RestoredState, RoundAbandoned, WrongSetup
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import HEADER_SIZE, Kind
+from securetm.aggregation.masked.refusals import NotPrepared, PrekeyReused, RestoredState, RoundAbandoned, WrongSetup
 from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import Exchange
 from securetm.errors import TooFewParties, UnknownRound

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from securetm.aggregation.masked.masked_errors import ChangedMessage, WrongSetup
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import COMMIT_SIZE, Kind, reveal_size
+from securetm.aggregation.masked.refusals import ChangedMessage, WrongSetup
 from securetm.entropy import OperatingSystem
-from securetm.errors import CohortTooSmall, Malformed, Refused
+from securetm.errors import CohortTooSmall, Malformed, Mistake, Refused
 from securetm.sessions.framing import Label, places_bytes
-from securetm.sessions.identities import PinnedRoster
-from securetm.sessions.session_errors import BadSignature, NoIdentity, NotSealedForUs, UnknownIdentity
+from securetm.sessions.identities import BadSignature, PinnedRoster, UnknownIdentity
+from securetm.sessions.sealing import NotSealedForUs
 from tests.aggregation.played import Played, names, own_store, roster_of
 
 from .tampering import ROUNDS, N, flip, only
@@ -113,7 +113,7 @@ def test_unknown_and_foreign_identities_are_refused() -> None:
     unpinned = replace(whole, keys={m: key for m, key in whole.keys.items() if m != members[1]})
     with pytest.raises(UnknownIdentity):
         MaskedSum().party(members[1], unpinned, OperatingSystem(), own_store(members[1]))
-    with pytest.raises(NoIdentity):
+    with pytest.raises(Mistake, match="this party's own private key is missing,"):
         MaskedSum().party(members[1], whole, OperatingSystem(), own_store(members[2]))
     with pytest.raises(UnknownIdentity):
         PinnedRoster(unpinned).verify(1, Label.COMMITMENT, b"message", bytes(64))

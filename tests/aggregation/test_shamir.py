@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from securetm.aggregation.masked.masked_errors import UnreadableShares
 from securetm.aggregation.masked.messages import checked, joined
+from securetm.aggregation.masked.refusals import UnreadableShares
 from securetm.aggregation.masked.shamir import PRIME, combine, deal, weights_at_zero
 from securetm.entropy import OperatingSystem, Seeded
 

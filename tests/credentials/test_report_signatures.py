@@ -9,18 +9,9 @@ import pytest
 
 from securetm.credentials.homes import KEYS
 from securetm.credentials.issuing import with_revoked
-from securetm.credentials.key_errors import KeysMissing, PassphraseNeeded, WrongPassphrase
 from securetm.credentials.keys import Passphrase, Purpose, fingerprint_of
-from securetm.credentials.report_signature_errors import (
-    BadReportSignature,
-    SignedByAnotherKey,
-    SignedFileChanged,
-    SignedInAnotherRole,
-    SignerRevoked,
-)
-from securetm.credentials.report_signatures import ReportSignature, Signer, home_of, read_signature, verified
-from securetm.credentials.roster_errors import NotAMember
-from securetm.errors import BadSetting, NoSuchPath
+from securetm.credentials.report_signatures import ReportSignature, SignedFileChanged, Signer, home_of, read_signature, verified
+from securetm.errors import BadSetting, Mistake, NoSuchPath
 
 from .made import Federation, federation
 
@@ -64,20 +55,20 @@ def test_a_changed_file_is_refused(page: Path, made: Federation) -> None:
 def test_the_key_of_another_is_refused(page: Path, made: Federation) -> None:
     signature = signed(page, made)
     for trusted in (made.home("north") / KEYS / "request.toml", fingerprint_of(made.requests["north"].identity)):
-        with pytest.raises(SignedByAnotherKey, match="in the name of east"):
+        with pytest.raises(Mistake, match="in the name of east"):
             verified(page, signature, str(trusted))
     north = Signer(made.keys("north"), "east").sign(page.read_bytes(), "trial", "ab" * 32)
     signature.write_text(north.text(), "utf-8")
-    with pytest.raises(SignedByAnotherKey, match="in the name of east"):
+    with pytest.raises(Mistake, match="in the name of east"):
         verified(page, signature, str(made.folder / "roster.toml"))
     signature.write_text(Signer(made.keys("north"), "west").sign(page.read_bytes(), "trial", "").text(), "utf-8")
-    with pytest.raises(NotAMember, match="west"):
+    with pytest.raises(Mistake, match="west"):
         verified(page, signature, str(made.folder / "roster.toml"))
 
 
 @pytest.mark.parametrize("changes", [{"run": "another"}, {"run_digest": "cd" * 32}])
 def test_a_signature_says_of_which_run_it_is(changes: dict[str, str], page: Path, made: Federation) -> None:
-    with pytest.raises(BadReportSignature, match="the signature of east"):
+    with pytest.raises(Mistake, match="the signature of east"):
         verified(page, signed(page, made, **changes), str(made.folder / "roster.toml"))
 
 
@@ -85,14 +76,14 @@ def test_a_signature_for_another_purpose_is_refused(page: Path, made: Federation
     good = read_signature(signed(page, made))
     other = made.keys("east").sign(Purpose.CONSENT, *good.signed_fields)
     page.with_name("page.pdf.sig").write_text(replace(good, signature=other).text(), "utf-8")
-    with pytest.raises(BadReportSignature):
+    with pytest.raises(Mistake, match="the signature of"):
         verified(page, page.with_name("page.pdf.sig"), str(made.folder / "roster.toml"))
 
 
 def test_a_coordinator_does_not_sign_and_its_signature_is_refused(page: Path, made: Federation) -> None:
-    with pytest.raises(SignedInAnotherRole, match="coordinator signs as coordinator"):
+    with pytest.raises(Mistake, match="coordinator signs as coordinator"):
         Signer.open(made.home("coordinator"), None)
-    with pytest.raises(SignedInAnotherRole, match="east signs as coordinator"):
+    with pytest.raises(Mistake, match="east signs as coordinator"):
         verified(page, signed(page, made, role="coordinator"), str(made.folder / "roster.toml"))
 
 
@@ -100,17 +91,17 @@ def test_a_revoked_key_is_refused(page: Path, tmp_path: Path) -> None:
     own = federation(tmp_path / "own", "east", "north", "south")
     signature = signed(page, own)
     own.change(lambda old: with_revoked(old, "east"))
-    with pytest.raises(SignerRevoked, match="in the name of east is revoked"):
+    with pytest.raises(Mistake, match="in the name of east is revoked"):
         verified(page, signature, str(own.folder / "roster.toml"))
 
 
 def test_a_wrong_passphrase_and_keys_that_are_not_there_are_refused(tmp_path: Path) -> None:
     own = federation(tmp_path / "own", "east", "north", passphrase=Passphrase("correct horse"))
-    with pytest.raises(WrongPassphrase):
+    with pytest.raises(Mistake, match="the passphrase does not open"):
         Signer.open(own.home("east"), Passphrase("wrong horse"))
-    with pytest.raises(PassphraseNeeded):
+    with pytest.raises(Mistake, match="is protected with a passphrase, and none"):
         Signer.open(own.home("east"), None)
-    with pytest.raises(KeysMissing):
+    with pytest.raises(Mistake, match="there are no keys in"):
         home_of(tmp_path)
 
 

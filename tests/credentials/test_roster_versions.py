@@ -9,24 +9,13 @@ from typing import Any
 
 import pytest
 
-from securetm.credentials.certificate_errors import IdentityOfAnotherKey
+from securetm.credentials.certificates import IdentityOfAnotherKey
 from securetm.credentials.homes import accept, check_accepted
 from securetm.credentials.issuing import Issuing, with_revoked, without_member
-from securetm.credentials.key_errors import NoCertificate, NothingToChange
 from securetm.credentials.key_requests import make_request
 from securetm.credentials.keys import Keys, fingerprint_of, make_keys
 from securetm.credentials.roster import write_roster
-from securetm.credentials.roster_errors import (
-    AnotherFederation,
-    IdentityChanged,
-    KeyIsRevoked,
-    NotAMember,
-    RevocationDropped,
-    RosterForked,
-    RosterNotAccepted,
-    RosterRolledBack,
-)
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, Mistake
 
 from .made import NOW, Federation, signed_federation
 
@@ -46,9 +35,9 @@ def test_a_member_comes_and_leaves(three: Federation) -> None:
     assert three.change(lambda old: without_member(old, "east")).members == ("north", "south", "west")
     assert three.roster.version == 3
     assert three.enrol(three.requests["east"]).members == ("east", "north", "south", "west")  # with the same keys
-    with pytest.raises(NothingToChange):
+    with pytest.raises(Mistake, match="says so already"):
         three.enrol(three.requests["east"])
-    with pytest.raises(NotAMember):
+    with pytest.raises(Mistake, match="there is no member called"):
         three.change(lambda old: without_member(old, "nobody"))
     with pytest.raises(BadSetting, match="cannot leave"):
         three.change(lambda old: without_member(old, "coordinator"))
@@ -56,11 +45,11 @@ def test_a_member_comes_and_leaves(three: Federation) -> None:
 
 def test_nobody_takes_a_members_place(three: Federation) -> None:
     stranger = make_request("north", make_keys(three.folder / "stranger", None))
-    with pytest.raises(IdentityChanged):
+    with pytest.raises(Mistake, match="has another identity than the roster of"):
         three.enrol(stranger)
     three.change(lambda old: with_revoked(old, "north"))
     assert three.enrol(stranger).member("north").identity == stranger.identity
-    with pytest.raises(KeyIsRevoked):
+    with pytest.raises(Mistake, match="is for a key that federation"):
         three.enrol(three.requests["north"])
 
 
@@ -75,7 +64,7 @@ def test_a_fingerprint_is_revoked(three: Federation) -> None:
 
 def test_without_an_authority_a_certificate_is_needed(three: Federation) -> None:
     west = make_request("west", make_keys(three.folder / "west" / "keys", None))
-    with pytest.raises(NoCertificate):
+    with pytest.raises(Mistake, match="brings no certificate, and no authority is"):
         Issuing(NOW).enrol(three.roster, [west])
 
 
@@ -91,7 +80,7 @@ def test_the_coordinator_moves(three: Federation) -> None:
 def test_only_an_accepted_roster_counts(three: Federation) -> None:
     check_accepted(three.home("north"), three.roster)
     new = three.enrol(three.rotated("south"))
-    with pytest.raises(RosterNotAccepted):
+    with pytest.raises(Mistake, match="is not accepted here, and not every"):
         check_accepted(three.home("north"), new)
     accept(three.home("north"), new)
     check_accepted(three.home("north"), new)
@@ -102,24 +91,24 @@ def test_an_older_roster_is_refused(three: Federation) -> None:
     three.enrol(three.rotated("south"))
     three.accepted_by_all()
     for refuse in (check_accepted, accept):
-        with pytest.raises(RosterRolledBack):
+        with pytest.raises(Mistake, match="was accepted here before"):
             refuse(three.home("north"), old)
     write_roster(three.folder / "roster.toml", old)
-    with pytest.raises(RosterRolledBack):
+    with pytest.raises(Mistake, match="was accepted here before"):
         three.operator.read()
 
 
 def test_a_second_roster_of_one_version_is_refused(three: Federation) -> None:
     other = replace(three.roster, address="evil.example.org:1", signatures={})
     for refuse in (check_accepted, accept):
-        with pytest.raises(RosterForked):
+        with pytest.raises(Mistake, match="two different rosters of federation"):
             refuse(three.home("north"), other)
 
 
 def test_another_federation_is_refused(three: Federation) -> None:
     other = replace(three.roster, federation="other", version=7, signatures={})
     for refuse in (check_accepted, accept):
-        with pytest.raises(AnotherFederation):
+        with pytest.raises(Mistake, match="and here keys are for federation"):
             refuse(three.home("north"), other)
 
 
@@ -127,7 +116,7 @@ def test_a_revocation_is_not_taken_back(three: Federation) -> None:
     three.change(lambda old: with_revoked(old, "south"))
     accept(three.home("north"), three.roster)
     back = replace(three.roster, version=9, revoked=frozenset(), signatures={})
-    with pytest.raises(RevocationDropped, match="3 keys"):
+    with pytest.raises(Mistake, match="3 keys"):
         accept(three.home("north"), back)
 
 
@@ -142,7 +131,7 @@ def test_everybodys_signature_is_as_good_as_an_answer(three: Federation) -> None
         whole = whole.signed_by(name, key)
     for missing in keys:
         partial = replace(new, signatures={name: one for name, one in whole.signatures.items() if name != missing})
-        with pytest.raises(RosterNotAccepted):
+        with pytest.raises(Mistake, match="is not accepted here, and not every"):
             check_accepted(three.home("north"), partial)
     check_accepted(three.home("north"), whole)
     check_accepted(three.home("north"), new)  # it is the accepted one now
@@ -156,7 +145,7 @@ def test_a_roster_with_a_strangers_keys_under_my_name_is_refused(three: Federati
     with pytest.raises(IdentityOfAnotherKey):
         accept(three.home("north"), roster)
     without = replace(three.roster, version=2, parties=(east, south), signatures={})
-    with pytest.raises(NotAMember):
+    with pytest.raises(Mistake, match="there is no member called"):
         accept(three.home("north"), without)
 
 

@@ -9,25 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from securetm.credentials.certificate_errors import CertificateNotEc, CertificateUnreadable
+from securetm.credentials.certificates import CertificateNotEc, CertificateUnreadable
 from securetm.credentials.keys import fingerprint, fingerprint_of, parsed_fingerprint, same_fingerprint
 from securetm.credentials.roster import (
     LONGEST_ROSTER,
     MOST_MEMBERS,
     MOST_REVOKED,
+    BadRosterSignature,
+    DuplicateMember,
     FederationRoster,
+    MemberRevoked,
     check_address,
     read_roster,
     roster_text,
 )
-from securetm.credentials.roster_errors import (
-    BadRosterSignature,
-    DuplicateMember,
-    MemberRevoked,
-    NotAMember,
-    NotReadInFull,
-)
-from securetm.errors import BadSetting, Misuse, NotFound, SettingMistakes, UnreadableToml
+from securetm.errors import BadSetting, Mistake, Misuse, NotFound, SettingMistakes, UnreadableToml
 
 from ..effort import worked
 from .made import Federation, odd_certificate, signed_federation
@@ -106,7 +102,7 @@ TAMPERED: dict[str, tuple[Callable[[str], str], type[Misuse]]] = {
     "another address": (lambda t: t.replace("hub.example.org", "evil.example.org"), BadRosterSignature),
     "a revocation is added": (lambda t: t.replace("version = 1", f'version = 1\nrevoked = ["{"1" * 60}"]'), BadRosterSignature),
     "a signature is another's": (lambda t: t.replace('member = "east"', 'member = "south"'), DuplicateMember),
-    "a signature of a stranger": (lambda t: t.replace('member = "east"', 'member = "west"'), NotAMember),
+    "a signature of a stranger": (lambda t: t.replace('member = "east"', 'member = "west"'), Mistake),
     "one digit of a signature": (
         lambda t: re.sub(r'(\[\[signature\]\]\nmember = "east"\nsignature = ".)(.)', lambda m: m[1] + "10"[m[2] == "1"], t),
         BadRosterSignature,
@@ -185,14 +181,14 @@ def test_a_hostile_file_is_refused_in_no_time(tmp_path: Path, content: bytes) ->
     path.write_bytes(content)
 
     def refused() -> None:
-        with pytest.raises((NotReadInFull, UnreadableToml, BadSetting, SettingMistakes)):
+        with pytest.raises((Mistake, UnreadableToml, BadSetting, SettingMistakes)):
             read_roster(path)
 
     assert worked(refused) < 20
 
 
 def test_a_file_without_end_is_not_read() -> None:
-    with pytest.raises(NotReadInFull):
+    with pytest.raises(Mistake, match="is not read"):
         read_roster(Path("/dev/zero"))
 
 

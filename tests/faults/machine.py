@@ -24,7 +24,7 @@ from securetm.federation.party.party import Party
 from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Watch
-from securetm.sessions.session_errors import SurvivorsMissing
+from securetm.sessions.survivors import SurvivorsMissing
 
 from .struck import CARRIER, COORDINATOR, Killed, Trap
 from .watching import Monitor

@@ -15,7 +15,7 @@ from securetm.federation.coordinator.rounds import Attendance
 from securetm.federation.folder import begin
 from securetm.federation.party.state import learned_in
 from securetm.federation.store import CoordinatorStore, PartyStore
-from securetm.sessions.session_errors import SurvivorsMissing
+from securetm.sessions.survivors import SurvivorsMissing
 
 from .conftest import plan_of
 from .machine import Kind, Machine, Schedule, Script, same

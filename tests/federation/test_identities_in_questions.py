@@ -20,8 +20,7 @@ from securetm.federation.questions import JOINT, TRAIN
 from securetm.federation.store import PartyStore
 from securetm.plans.profiles import cohort_of
 from securetm.sessions.identities import public_identity
-from securetm.sessions.session_errors import SurvivorsChanged
-from securetm.sessions.survivors import SurvivorList
+from securetm.sessions.survivors import SurvivorList, SurvivorsChanged
 
 from .test_survivors import Site, begun, site
 

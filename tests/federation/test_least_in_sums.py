@@ -18,7 +18,7 @@ from securetm.federation.questions import TRAIN
 from securetm.federation.refusal_errors import TooFewDocumentsPromised
 from securetm.federation.wire import wire
 from securetm.plans.party_file import PolicyChoice
-from securetm.sessions.session_errors import TooFewDocuments, TooFewInSum
+from securetm.sessions.survivors import TooFewDocuments, TooFewInSum
 
 from .conftest import small_plan
 from .played import Played, make_party, refusals, settled

@@ -23,7 +23,7 @@ from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Watch
 from securetm.federation.wire.wire import Accepted, Invite, pack_reply, unpack_reply
-from securetm.sessions.session_errors import SurvivorsMissing
+from securetm.sessions.survivors import SurvivorsMissing
 
 from .conftest import SHARED, SUBJECTS, small_plan
 

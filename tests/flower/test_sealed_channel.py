@@ -20,7 +20,7 @@ from securetm.federation.flower.sealed_channel import (
     ReplayedMessage,
     UnprovenName,
 )
-from securetm.sessions.session_errors import BadKey
+from securetm.sessions.sealing import BadKey
 
 COORDINATOR, NORTH, SOUTH = (bytes([n]) * 32 for n in (1, 2, 3))
 ROSTER = bytes(range(32))

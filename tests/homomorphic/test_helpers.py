@@ -10,10 +10,10 @@ import pytest
 from securetm.aggregation.homomorphic import helper_processes as helpers
 from securetm.aggregation.homomorphic.bfv import BfvCode
 from securetm.aggregation.homomorphic.ckks import CkksCode
-from securetm.aggregation.homomorphic.homomorphic_errors import HelperDied
 from securetm.aggregation.homomorphic.parameters import DEGREE, cheapest
 from securetm.aggregation.homomorphic.seal_library import Code, RunningSum, decrypt, draw_ternary, encrypt
 from securetm.entropy import OperatingSystem
+from securetm.errors import Failed
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def test_a_helper_that_dies_is_named_and_replaced() -> None:
     child = helpers._started[0]._child
     child.kill()
     child.wait()
-    with pytest.raises(HelperDied):
+    with pytest.raises(Failed, match="a helper process that encrypts or decrypts"):
         encrypt(code, fit, secret, rows, OperatingSystem())
     assert not helpers._started
     first, _ = encrypt(code, fit, secret, rows, OperatingSystem())

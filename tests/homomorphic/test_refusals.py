@@ -16,9 +16,18 @@ from securetm.aggregation.homomorphic.ckks import CkksSum
 from securetm.aggregation.homomorphic.key_setup import HELLO_SIZE, SumKind
 from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, cheapest, from_digits, to_digits
 from securetm.contracts import Aggregation, Block, Claim, Domain, Needs, Noised, Terms
-from securetm.errors import BadSetting, BrokenPromise, Malformed, NeedsIntegers, NeedsReach, NeedsSum, SumTooWide, Unsound
+from securetm.errors import (
+    BadSetting,
+    BrokenPromise,
+    Malformed,
+    Mistake,
+    NeedsIntegers,
+    NeedsReach,
+    NeedsSum,
+    SumTooWide,
+    Unsound,
+)
 from securetm.sessions.framing import HASH, Reader, head
-from securetm.sessions.session_errors import NoIdentity
 from tests.homomorphic.sessions import COORDINATOR, Session, Store, cohort, identity, names
 
 LAYOUT = (Block("a", (4,)),)
@@ -140,7 +149,7 @@ def test_a_list_longer_than_the_roster_is_refused_before_it_is_read() -> None:
 def test_a_party_without_an_identity_takes_no_part() -> None:
     session = Session(BfvSum(), names(2))
     session.stores["party00"] = Store()
-    with pytest.raises(NoIdentity):
+    with pytest.raises(Mistake, match="this party's own private key is missing,"):
         session.restart("party00")
 
 

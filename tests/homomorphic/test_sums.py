@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from securetm.aggregation.homomorphic.bfv import BfvCode, BfvSum
 from securetm.aggregation.homomorphic.ckks import CkksCode, CkksSum, polynomial_of
-from securetm.aggregation.homomorphic.homomorphic_errors import NoSumKey
+from securetm.aggregation.homomorphic.encrypted_sum import NoSumKey
 from securetm.aggregation.homomorphic.parameters import DEGREE, cheapest
 from securetm.aggregation.homomorphic.seal_library import RunningSum, context_of, decrypt, draw_ternary, encrypt
 from securetm.contracts import INF, Aggregation, Block, Domain, Terms

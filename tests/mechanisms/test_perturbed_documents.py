@@ -11,9 +11,8 @@ import pytest
 
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import CountsNotWhole
+from securetm.errors import CountsNotWhole, Mistake
 from securetm.mechanisms.laplace_counts import LaplaceCounts
-from securetm.mechanisms.mechanism_errors import WordsUnknown
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, RegeneratedSlots, StoredSlots
 from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
 from securetm.mechanisms.slot_noise import SlotNoise
@@ -172,7 +171,7 @@ def test_weights_are_no_counts() -> None:
 
 
 def test_no_halves() -> None:
-    with pytest.raises(WordsUnknown):
+    with pytest.raises(Mistake, match="these documents are behind noise, so their"):
         noised(documents(), 1.0, "discrete").halves(0)
 
 

@@ -10,10 +10,9 @@ import pytest
 
 from securetm.contracts import Answer, Block, Cohort, Domain, Mechanism, Noised, RoundContext, Terms, Unit
 from securetm.entropy import OperatingSystem
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, Mismatch
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
-from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding, NoiseWithoutClip, RangeTooSmall
 from securetm.mechanisms.quantising import CLAMPED, NO_NUMBERS, Clamped, FixedPoint
 from securetm.testing.few_documents import EmptyStore
 from securetm.testing.mechanism_laws import InTurn, MechanismLaws, integer_terms
@@ -94,7 +93,7 @@ def test_whole_numbers_beyond_the_reach_are_clamped_on_both_sides_and_counted(bi
 
 
 def test_noise_may_not_come_before_rounding() -> None:
-    with pytest.raises(NoiseBeforeRounding):
+    with pytest.raises(Mismatch, match="a share of noise must be added"):
         FixedPoint().admit(Terms(REAL.layout, noised=Noised.SHARE), COHORT)
 
 
@@ -159,7 +158,7 @@ def test_headroom_is_left_for_noise() -> None:
 
 def test_a_ring_too_narrow_for_the_grid_is_refused_with_what_to_change() -> None:
     wide = clipped(layout=(Block("values", (1_000_000,)),))
-    with pytest.raises(RangeTooSmall, match="32 rows of this question") as refused:
+    with pytest.raises(Mismatch, match="32 rows of this question") as refused:
         FixedPoint(steps=1e5).admit(wide, COHORT)
     assert "steps" in refused.value.advice()
     assert FixedPoint(steps=1e5, ring=64).admit(wide, COHORT).bits == 64
@@ -172,7 +171,7 @@ def test_whole_noise_on_whole_numbers_passes_and_the_rest_is_refused() -> None:
     admitted = FixedPoint().admit(whole, COHORT)
     assert (admitted.noised, admitted.deviation, admitted.grid) == (Noised.WHOLE, 2.0, 0.0)
     for terms in (replace(whole, domain=Domain.REAL), replace(whole, noised=Noised.SHARE)):
-        with pytest.raises(NoiseBeforeRounding):
+        with pytest.raises(Mismatch, match="a share of noise must be added"):
             FixedPoint().admit(terms, COHORT)
 
 
@@ -193,5 +192,5 @@ def test_counts_bound_no_rows_behind_the_grid() -> None:
     """The vector is of whole numbers there, and the rows are still real: they have no bound, and noise is refused."""
     terms = BoundedCounts(most=1).admit(FixedPoint().admit(REAL, COHORT), COHORT)
     assert terms.l2 == float("inf")
-    with pytest.raises(NoiseWithoutClip):
+    with pytest.raises(Mismatch, match="has no bound to measure its noise"):
         GaussianNoise(noise_multiplier=1.0).admit(terms, COHORT)

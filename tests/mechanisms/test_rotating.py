@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Answer, Block, Domain, Mechanism, Needs, Noised, Terms
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, Mismatch
 from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
-from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.rotating import Rotation
 from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context
@@ -97,7 +96,7 @@ def test_what_is_not_a_real_sum_passes(terms: Terms) -> None:
 
 
 def test_noise_comes_after_it() -> None:
-    with pytest.raises(NoiseBeforeRounding):
+    with pytest.raises(Mismatch, match="a share of noise must be added"):
         Rotation().admit(replace(REAL, noised=Noised.WHOLE), COHORT)
 
 

@@ -16,7 +16,7 @@ from securetm.entropy import OperatingSystem
 from securetm.federation.party.kept import KeptAnswer
 from securetm.federation.store import PartyStore
 from securetm.mechanisms.noise_shares import LEAST_PART, NoiseShares, sizes_of, variances_of
-from securetm.sessions.session_errors import SurvivorsChanged
+from securetm.sessions.survivors import SurvivorsChanged
 from securetm.testing.few_documents import EmptyStore
 from tests.aggregation.played import COORDINATOR, Played, flat, names, signed_again
 

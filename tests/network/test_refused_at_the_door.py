@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from securetm.credentials.certificate_errors import CertificateExpired, CertificateNotYetValid, NotTheCoordinator
+from securetm.credentials.certificates import CertificateExpired, CertificateNotYetValid, NotTheCoordinator
 from securetm.credentials.diagnosis import now_utc
 from securetm.credentials.keys import make_keys
 from securetm.errors import Malformed, SecuretmError

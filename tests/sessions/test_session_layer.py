@@ -10,12 +10,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from securetm.contracts import Roster
-from securetm.errors import Duplicate, Malformed, NotInCohort, TooFewParties
-from securetm.sessions.exchanges import CoordinatorExchange
+from securetm.errors import Duplicate, Malformed, Mistake, NotInCohort, TooFewParties
+from securetm.sessions.exchanges import CoordinatorExchange, UnexpectedMessage
 from securetm.sessions.framing import VERSION, Label, Reader, framed, head, listed, place_bytes
-from securetm.sessions.identities import SIGNATURE, Identity, PinnedRoster, identity_of
-from securetm.sessions.sealing import Sealing, public_key
-from securetm.sessions.session_errors import BadKey, BadSignature, NoIdentity, NotSealedForUs, UnexpectedMessage
+from securetm.sessions.identities import SIGNATURE, BadSignature, Identity, PinnedRoster, identity_of
+from securetm.sessions.sealing import BadKey, NotSealedForUs, Sealing, public_key
 from securetm.sessions.session_memory import SessionMemory
 from securetm.testing.few_documents import EmptyStore
 
@@ -179,5 +178,5 @@ def test_what_is_too_short_too_long_or_another_s_is_refused(body: bytes, read: C
 
 
 def test_only_the_pinned_key_signs() -> None:
-    with pytest.raises(NoIdentity):
+    with pytest.raises(Mistake, match="this party's own private key is missing,"):
         identity_of("ant", roster(), EmptyStore({"identity": bytes(32)}))

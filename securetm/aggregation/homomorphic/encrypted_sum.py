@@ -13,7 +13,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from securetm.aggregation.homomorphic.homomorphic_errors import BadCiphertext, NoSumKey, OpenedBefore, UnlikeKeys
 from securetm.aggregation.homomorphic.key_setup import (
     BOX,
     HELLO_SIZE,
@@ -21,9 +20,11 @@ from securetm.aggregation.homomorphic.key_setup import (
     KEY_NAME,
     LEAST,
     SECRET_KEY,
+    BadCiphertext,
     KeyCoordinatorSetup,
     KeyPartySetup,
     SumKind,
+    UnlikeKeys,
     key_id,
     unpack_secret,
 )
@@ -57,13 +58,23 @@ from securetm.contracts import (
     Store,
     Terms,
 )
-from securetm.errors import NeedsIntegers, NeedsSum, NotInCohort, TooFewParties, UnknownRound
+from securetm.errors import NeedsIntegers, NeedsSum, NotInCohort, Refused, TooFewParties, UnknownRound
 from securetm.sessions.exchanges import WITHOUT_END, CoordinatorExchange, CoordinatorSession, PartyExchange, PartySession
 from securetm.sessions.framing import HASH, Reader, head, places_bytes
 from securetm.sessions.identities import COORDINATOR, Identity, PinnedRoster, identity_of
-from securetm.sessions.session_errors import TooFewInSum
 from securetm.sessions.session_memory import SessionMemory, count_up
-from securetm.sessions.survivors import SurvivorList
+from securetm.sessions.survivors import SurvivorList, TooFewInSum
+
+
+class NoSumKey(Refused):
+    """{party} holds no key of this session's encrypted sums"""
+
+    party: str
+    hint = "it was away when the key was exchanged: prepare the session again"
+
+
+class OpenedBefore(Refused):
+    """a second sum was sent for a round that is already opened"""
 
 
 @dataclass(frozen=True)

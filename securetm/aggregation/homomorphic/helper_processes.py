@@ -20,9 +20,9 @@ from typing import IO
 import msgspec
 import numpy as np
 
-from securetm.aggregation.homomorphic.homomorphic_errors import HelperDied
 from securetm.aggregation.homomorphic.parameters import Fit
 from securetm.contracts import Array
+from securetm.errors import Failed
 
 WORTH = 512  # ciphertexts in one piece of work: about a million values, a tenth of a second
 MOST = 3  # helpers beside this process
@@ -86,13 +86,13 @@ class Helper:
         try:
             put_work(self._asked, work, arrays)
         except OSError as problem:
-            raise HelperDied() from problem
+            raise _died() from problem
 
     def done(self) -> list[Array]:
         """Waits for the result."""
         found = take_work(self._replies)
         if found is None:
-            raise HelperDied()
+            raise _died()
         return found[1]
 
     def end(self) -> None:
@@ -142,3 +142,10 @@ def spread(here: Callable[..., Sequence[Array]], work: Work, secret: Array, arra
             end_all()  # a reply that nobody took would be taken for the next one
             raise
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+
+def _died() -> Failed:
+    return Failed(
+        "a helper process that encrypts or decrypts ended before its work was done",
+        hint="is there enough memory? the round can be tried again; helpers are started anew",
+    )

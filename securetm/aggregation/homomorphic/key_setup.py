@@ -12,16 +12,29 @@ from enum import IntEnum
 
 import numpy as np
 
-from securetm.aggregation.homomorphic.homomorphic_errors import BadCiphertext, UnlikeKeys
 from securetm.aggregation.homomorphic.parameters import DEGREE
 from securetm.aggregation.homomorphic.seal_library import draw_ternary
 from securetm.contracts import Array, Entropy, Message, Parcel
-from securetm.errors import Malformed, TooFewParties
+from securetm.errors import Malformed, Refused, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
 from securetm.sessions.framing import Label, Reader, derive, head, listed, places_bytes
 from securetm.sessions.identities import COORDINATOR, KEY, SIGNATURE, Identity, PinnedRoster
 from securetm.sessions.sealing import TAG, Sealing, public_key
 from securetm.sessions.session_memory import SessionMemory
+
+
+class UnlikeKeys(Refused):
+    """{sender} encrypts under another key than the other parties"""
+
+    sender: str
+
+
+class BadCiphertext(Refused):
+    """the ciphertexts from {sender} are refused: {problem}"""
+
+    sender: str
+    problem: str
+
 
 SECRET = DEGREE // 4  # bytes: two bits a coefficient
 BOX = SECRET + TAG

@@ -20,10 +20,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from securetm.aggregation.homomorphic.helper_processes import Work, spread
-from securetm.aggregation.homomorphic.homomorphic_errors import NoSealLibrary
 from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, SEED, Fit
 from securetm.contracts import Array, Entropy
 from securetm.entropy import OperatingSystem
+from securetm.errors import Mistake
 
 _PLAIN_HEAD = 32 + 8 + 8 + 16 + 8  # parameters' hash, coefficients, scale, inner header, count
 _CIPHER_HEAD = 32 + 1 + 8 + 8 + 8 + 8 + 8 + 16 + 8  # ... and form, polynomials, degree, primes, scale, correction
@@ -35,7 +35,7 @@ def seal() -> Any:
     try:
         return import_module("tenseal.sealapi")
     except ImportError as problem:
-        raise NoSealLibrary() from problem
+        raise _no_library() from problem
 
 
 class Code(Protocol):
@@ -163,7 +163,7 @@ class SealContext:
         """The first polynomial of a fresh symmetric ciphertext, and the seed of the second."""
         raw = using.take(encrypted, _CIPHER_HEAD + 8 * DEGREE + 16 + 1 + SEED)
         if raw[-SEED - 1] != _BLAKE2XB:
-            raise NoSealLibrary()
+            raise _no_library()
         return np.frombuffer(raw, "<u8", DEGREE, _CIPHER_HEAD), raw[-SEED:]
 
     def transformed(self, residues: Array, using: MemoryFile, *, back: bool = False) -> Array:
@@ -288,3 +288,10 @@ class RunningSum:
             for i, held in enumerate(self._held):
                 first[i], second[i] = self._context.polynomials(held, using)
         return first, second
+
+
+def _no_library() -> Mistake:
+    return Mistake(
+        "encrypted sums need the package tenseal, which is not installed here",
+        hint=("pip install tenseal, or choose the profile masked, which hides the same and needs no such package"),
+    )

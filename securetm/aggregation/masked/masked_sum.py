@@ -13,7 +13,6 @@ from typing import ClassVar
 import numpy as np
 
 from securetm.aggregation.masked.graph import Geometry, Risk, disconnected, geometry, holds, stalled
-from securetm.aggregation.masked.masked_errors import ThresholdTooHigh, TooFewHonest, TwoViewsPossible, WeakGraph
 from securetm.aggregation.masked.memory import CoordinatorMemory, Policy, Prekeys
 from securetm.aggregation.masked.messages import (
     HEADER_SIZE,
@@ -45,6 +44,7 @@ from securetm.errors import (
     BadSetting,
     BrokenPromise,
     CohortTooSmall,
+    Mismatch,
     NeedsIntegers,
     NeedsReach,
     NeedsSum,
@@ -125,15 +125,41 @@ class MaskedSum(Aggregation):
         shares = self._threshold(parties)  # that open a secret, where everybody holds one
         need, feared = max(threshold, shares), max(colluding, self.colluding)
         if need > parties:
-            raise ThresholdTooHigh(need, parties)
+            raise Mismatch(
+                "a threshold of {threshold} cannot be reached by {parties} parties",
+                hint="lower the threshold, or let more parties take part",
+                threshold=need,
+                parties=parties,
+            )
         if need - feared < 2:
-            raise TooFewHonest(need, feared)
+            raise Mismatch(
+                ("a threshold of {threshold} with {colluding} colluding parties leaves fewer than two honest parties in a sum"),
+                hint="the threshold has to be at least two above the number of colluding parties",
+                threshold=need,
+                colluding=feared,
+            )
         if 2 * shares <= parties + feared:
-            raise TwoViewsPossible(shares, parties, feared, (parties + feared) // 2 + 1)
+            raise Mismatch(
+                (
+                    "with a threshold of {threshold} among {holders}, {colluding} of them colluding, two lists of "
+                    "survivors could both open"
+                ),
+                hint="raise the threshold to {need} or more, or accept fewer colluding parties",
+                threshold=shares,
+                holders=parties,
+                colluding=feared,
+                need=(parties + feared) // 2 + 1,
+            )
         risk, drawn = self._risk(parties, colluding), self.geometry(parties)
         if not holds(drawn, risk):
             apart = disconnected(parties, drawn.degree, risk) + stalled(parties, drawn.degree, drawn.threshold, risk)
-            raise WeakGraph(drawn.degree, parties, 1 / max(apart, 1e-300))
+            raise Mismatch(
+                "{degree} neighbours for each of {parties} parties fail more often than once in {once}",
+                hint="leave the degree to be computed (0), raise it, or raise the threshold",
+                degree=drawn.degree,
+                parties=parties,
+                once=1 / max(apart, 1e-300),
+            )
 
     def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> MaskedPartySession:
         """A party's session; its private key lies in its store under "identity"."""

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from securetm.aggregation.masked.graph import GRAPHS, Risk
-from securetm.aggregation.masked.masked_errors import NotPrepared, RestoredState, RoundAbandoned, WrongSetup
 from securetm.aggregation.masked.messages import HEADER_SIZE, read_header
+from securetm.aggregation.masked.refusals import NotPrepared, RestoredState, RoundAbandoned, WrongSetup
 from securetm.contracts import Store
 from securetm.errors import UnknownRound
 from securetm.sessions.framing import VERSION, Label, hashed

@@ -12,7 +12,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from securetm.aggregation.masked.masked_errors import UnreadableShares, WrongSetup
+from securetm.aggregation.masked.refusals import UnreadableShares, WrongSetup
 from securetm.aggregation.masked.shamir import PRIME, SHARE
 from securetm.contracts import Message, Terms
 from securetm.errors import UnknownRound

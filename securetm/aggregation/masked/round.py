@@ -17,23 +17,6 @@ import numpy as np
 
 from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.mask_stream import Mask, apply_masks
-from securetm.aggregation.masked.masked_errors import (
-    AlreadyUnmasked,
-    AnotherVector,
-    CalledDropped,
-    FalseSecret,
-    FalseShare,
-    NotPrepared,
-    OtherSurvivors,
-    OutOfStep,
-    PrekeyReused,
-    RestoredState,
-    RoundAbandoned,
-    SetsIncomplete,
-    SetsOverlap,
-    TooFewSignatures,
-    TooFewSurvivors,
-)
 from securetm.aggregation.masked.memory import CoordinatorMemory, Policy, Prekeys, Prepared
 from securetm.aggregation.masked.messages import (
     HEADER_SIZE,
@@ -57,15 +40,31 @@ from securetm.aggregation.masked.messages import (
     share_of,
     vector_hash,
 )
+from securetm.aggregation.masked.refusals import (
+    AlreadyUnmasked,
+    AnotherVector,
+    CalledDropped,
+    FalseSecret,
+    FalseShare,
+    NotPrepared,
+    OtherSurvivors,
+    OutOfStep,
+    PrekeyReused,
+    RestoredState,
+    RoundAbandoned,
+    SetsIncomplete,
+    SetsOverlap,
+    TooFewSignatures,
+    TooFewSurvivors,
+)
 from securetm.aggregation.masked.setup import hashes_of
 from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import PART, Answer, Array, Entropy, Message, Parcel, Terms
 from securetm.errors import BadVector, Malformed, NotInCohort, Refused, TooFewParties
-from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
+from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange, UnexpectedMessage
 from securetm.sessions.framing import Label, Reader, Roomy, derive, hashed, head, place_bytes, places_bytes
 from securetm.sessions.identities import COORDINATOR, KEY, SIGNATURE, Identity, PinnedRoster
 from securetm.sessions.sealing import public_key, shared_secret, shared_secrets
-from securetm.sessions.session_errors import UnexpectedMessage
 from securetm.sessions.survivors import SurvivorList
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.graph import Geometry, geometry, holds, masking, neighbourhoods
-from securetm.aggregation.masked.masked_errors import BrokenCommitment, ChangedMessage, SharesDisagree, WrongSetup
 from securetm.aggregation.masked.memory import Policy, Prepared, PublicSetup
 from securetm.aggregation.masked.messages import (
     COMMIT_SIZE,
@@ -31,6 +30,7 @@ from securetm.aggregation.masked.messages import (
     seeds_digest,
     short_hash,
 )
+from securetm.aggregation.masked.refusals import BrokenCommitment, ChangedMessage, SharesDisagree, WrongSetup
 from securetm.contracts import Entropy, Message, Parcel, Store
 from securetm.errors import CohortTooSmall, Malformed
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange

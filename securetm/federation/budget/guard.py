@@ -21,7 +21,7 @@ from securetm.accounting.spends import Spend
 from securetm.aggregation.vectors import pack_vector
 from securetm.contracts import Budget, Noised, State, Store, Terms
 from securetm.entropy import OperatingSystem
-from securetm.errors import Malformed, NotInCohort
+from securetm.errors import Malformed, NotInCohort, Refused
 from securetm.federation.budget.witness import (
     KNOWN,
     NONCE,
@@ -47,8 +47,14 @@ from securetm.federation.refusal_errors import (
 from securetm.federation.wire.wire import LINK, MOST_LINKS
 from securetm.sessions.framing import Label
 from securetm.sessions.identities import Identity
-from securetm.sessions.session_errors import StaleSignature
 from securetm.wording import upward
+
+
+class StaleSignature(Refused):
+    """{sender} signed this head before the last invitation of the ledger's owner"""
+
+    sender: str
+
 
 _LABEL = b"securetm answer that was paid for\n"
 

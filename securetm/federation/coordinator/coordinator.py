@@ -26,7 +26,7 @@ from securetm.models.quality import diversity, top_words
 from securetm.models.questions.model_quality import npmi_from_answer, perplexity_from_answer
 from securetm.plans.agreement import Agreement
 from securetm.plans.schema import TrainingChoice
-from securetm.sessions.session_errors import SurvivorsMissing
+from securetm.sessions.survivors import SurvivorsMissing
 
 ENDED, HANDED_OUT = "ended", "handed out"  # in the coordinator's store: what it ended with, who has the finished model
 

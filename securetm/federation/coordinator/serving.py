@@ -68,7 +68,7 @@ from securetm.models.quality import named_topics
 from securetm.plans.agreement import Agreement
 from securetm.plans.schema import ALL, CoordinatorChoice, Plan
 from securetm.private_files import private_folder
-from securetm.sessions.session_errors import SurvivorsMissing, TooFewDocuments
+from securetm.sessions.survivors import SurvivorsMissing, TooFewDocuments
 from securetm.settings import require
 from securetm.stages import Unwatched
 

@@ -19,7 +19,7 @@ from securetm.federation.questions import HELD_OUT, PAIRS, TRAIN, Diverged, befo
 from securetm.federation.store import read_arrays
 from securetm.models.questions.model_quality import perplexity_from_answer
 from securetm.plans.schema import TrainingChoice
-from securetm.sessions.session_errors import SurvivorsMissing
+from securetm.sessions.survivors import SurvivorsMissing
 
 SECONDS_BETWEEN_KEEPS = 2.0
 CHECKPOINT, BEST, MARK, ASKED = "checkpoint", "best", "mark-{}", "asked-{}-{}"

@@ -15,8 +15,7 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from securetm.credentials.key_errors import PassphraseNeeded
-from securetm.credentials.keys import Passphrase, are_encrypted
+from securetm.credentials.keys import Passphrase, are_encrypted, passphrase_needed
 from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator.serving import CoordinatorFiles, Serving, served_folder, status_of
 from securetm.federation.document_minimum import check_delta_announced
@@ -58,5 +57,5 @@ def _passphrase(folder: Path) -> Passphrase | None:
     if not are_encrypted(folder):
         return None
     if (text := os.environ.pop("SECURETM_PASSPHRASE", None)) is None:
-        raise PassphraseNeeded(str(folder))
+        raise passphrase_needed(str(folder))
     return Passphrase(text)

@@ -15,7 +15,7 @@ from typing import Any
 
 import grpc
 
-from securetm.credentials.certificate_errors import CertificateRefused
+from securetm.credentials.certificates import CertificateRefused
 from securetm.credentials.diagnosis import check_coordinator, member_with, now_utc
 from securetm.credentials.keys import Keys, Purpose, is_signed
 from securetm.credentials.roster import FederationRoster, check_address

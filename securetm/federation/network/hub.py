@@ -23,7 +23,7 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-from securetm.credentials.certificate_errors import CertificateRefused
+from securetm.credentials.certificates import CertificateRefused
 from securetm.credentials.keys import Keys
 from securetm.credentials.roster import FederationRoster
 from securetm.entropy import OperatingSystem

@@ -1,43 +1,8 @@
-"""What a masked sum refuses, and combinations under which masks would not protect. It checks nothing itself."""
+"""What a masked sum refuses. Names travel over the wire."""
 
 from __future__ import annotations
 
-from securetm.errors import Refused, Unsound
-
-
-class TwoViewsPossible(Unsound):
-    """with a threshold of {threshold} among {holders}, {colluding} of them colluding, two lists of survivors could both open"""
-
-    threshold: int
-    holders: int
-    colluding: int
-    need: int
-    hint = "raise the threshold to {need} or more, or accept fewer colluding parties"
-
-
-class TooFewHonest(Unsound):
-    """a threshold of {threshold} with {colluding} colluding parties leaves fewer than two honest parties in a sum"""
-
-    threshold: int
-    colluding: int
-    hint = "the threshold has to be at least two above the number of colluding parties"
-
-
-class ThresholdTooHigh(Unsound):
-    """a threshold of {threshold} cannot be reached by {parties} parties"""
-
-    threshold: int
-    parties: int
-    hint = "lower the threshold, or let more parties take part"
-
-
-class WeakGraph(Unsound):
-    """{degree} neighbours for each of {parties} parties fail more often than once in {once}"""
-
-    degree: int
-    parties: int
-    once: float
-    hint = "leave the degree to be computed (0), raise it, or raise the threshold"
+from securetm.errors import Refused
 
 
 class AnotherVector(Refused):
