@@ -90,10 +90,11 @@ BOUND = re.compile(
 # What is no bound that is shown: it is typed into a command or a file, or read by nobody but the program.
 TYPED = {
     "securetm/accounting/calculator/planned_runs.py": "a command to type: what it says is what is allowed",
-    "securetm/cli/choose_command.py": "quotes what was typed",
+    "securetm/cli/choose.py": "quotes what was typed",
     "securetm/auditing/foreign.py": "a command line",
     "securetm/reports/choosing.py": "quotes what was typed, and writes a plan: what it says is what is allowed",
     "securetm/reports/budget_sliders.py": "names of choices in a page",
+    "securetm/auditing/record.py": "quotes a record that contradicts itself",
     "securetm/reports/audits/records.py": "quotes a file that contradicts itself",
 }
 ESTIMATES = {
