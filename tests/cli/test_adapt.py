@@ -72,9 +72,3 @@ def test_what_cannot_be_adapted_is_refused(demo: Said, here: Path, tmp_path: Pat
     assert said.code == 2
     assert told in " ".join(said.err.split())
     assert not (tmp_path / "mine").exists()
-
-
-def test_an_adapted_model_is_not_overwritten(adapted: Said, tmp_path: Path) -> None:
-    said = securetm("adapt", "runs/demo", "--corpus", "documents.jsonl", "--out", str(tmp_path / "mine"))
-    assert said.code == 2
-    assert "holds a model already" in said.err

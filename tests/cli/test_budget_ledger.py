@@ -32,13 +32,6 @@ def test_a_ledger_says_what_was_spent_run_by_run(tmp_path: Path) -> None:
     assert {y for _, y in limit["points"]} == {3}
 
 
-def test_an_empty_ledger_has_spent_nothing(tmp_path: Path) -> None:
-    write_ledger(tmp_path / "north.ledger")
-    result = found(f"ledger {tmp_path / 'north.ledger'}")
-    assert (result["epsilon"], result["runs"]) == (0, [])
-    assert result["true_positive_rate"]["rate"] == pytest.approx(0.01, abs=1e-4)
-
-
 @pytest.mark.parametrize("content", [None, b"", b"no ledger at all"])
 def test_what_is_no_ledger_is_refused(content: bytes | None, tmp_path: Path) -> None:
     path = tmp_path / "north.ledger"

@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 
 from securetm.accounting.calculator.persons import grown
-from securetm.federation.budget.prices import bill_of
-from securetm.plans.agreement import agree
-from securetm.plans.profiles import TooFewForProfile
 from securetm.plans.recommend import plan_from_tables
 
 from .calculated import budget, found
@@ -101,13 +98,6 @@ def test_a_corpus_is_counted(tmp_path: Path) -> None:
         refused = budget(f"dp-sgd --corpus {path} --batch 9 --epochs 1 --noise 8 --delta 1e-3 {more}")
         assert refused.code == 2
         assert said in refused.err
-
-
-def test_fewer_parties_than_a_profile_needs_are_refused_and_not_replaced() -> None:
-    tables = {"profile": "dp-distributed", "vocabulary": {"source": "file", "file": "english", "max_words": 100}}
-    agreement = agree(plan_from_tables(tables, "the test"))
-    with pytest.raises(TooFewForProfile, match="2 parties are fewer than the 4"):
-        bill_of(agreement, 2)
 
 
 NONSENSE = {

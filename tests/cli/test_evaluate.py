@@ -59,11 +59,6 @@ def test_topics_from_anywhere(here: Path) -> None:
     assert "without documents" in " ".join(said.out.split())
 
 
-def test_topics_that_the_command_printed_are_read_again(demo: Said, here: Path) -> None:
-    Path("printed.json").write_text(securetm("topics", RUN, "--json").out, "utf-8")
-    assert rows(securetm("evaluate", "--topics", "printed.json", "--json"))["diversity"]["value"] > 0
-
-
 def test_a_folder_without_documents_says_so(demo: Said, here: Path) -> None:
     shutil.copytree(RUN, "runs/bare")
     for file in Path("runs/bare").rglob("corpus.npz"):

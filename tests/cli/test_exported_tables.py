@@ -38,12 +38,6 @@ def test_no_label_is_a_formula_in_the_table(demo: Said, here: Path) -> None:
     assert {row["label"] for row in rows(said.out) if row["topic"] == "0"} == {"""'=HYPERLINK("http://x","y")"""}
 
 
-def test_a_frame_has_the_same_rows(demo: Said, here: Path) -> None:
-    said = rows(securetm("topics", "runs/demo", "--words", "4", "--csv", "-").out)
-    frame = package.load("runs/demo").topics_frame(4)
-    assert frame["word"].tolist() == [row["word"] for row in said]
-
-
 def test_topic_shares_as_csv_and_parquet(demo: Said, here: Path, tmp_path: Path) -> None:
     table, arrow = tmp_path / "shares.csv", tmp_path / "shares.parquet"
     said = securetm("transform", "runs/demo", "new.jsonl", "--json", "--csv", str(table), "--parquet", str(arrow))

@@ -53,15 +53,7 @@ def test_an_unknown_name_is_answered_with_the_one_that_was_meant(what: str, here
     assert meant in said.err
 
 
-def test_nothing_is_meant_by_what_is_like_nothing() -> None:
-    assert "did you mean" not in securetm("explain", "zzzzzz").err
-
-
 # ---- plans and corpora -----------------------------------------------------------------------------------------------
-
-
-def test_a_plan_that_is_not_there_is_called_so(here: Path) -> None:
-    advised(securetm("run", "nosuch.toml"), 2, "nosuch.toml does not exist", "relative to the folder")
 
 
 @pytest.mark.parametrize("name", ["documents.jsonl", "runs"])
@@ -87,12 +79,6 @@ def test_a_number_in_quotes_is_no_number(here: Path) -> None:
 def test_a_setting_that_would_do_nothing_is_refused(more: list[str], sentence: str, here: Path) -> None:
     advised(securetm("run", *more), 2, sentence, "")
     assert "means nothing" in securetm("run", *more).err
-
-
-def test_a_budget_is_not_told_for_more_parties_than_were_asked_about() -> None:
-    advised(
-        securetm("budget", "profile", "dp-distributed", "--parties", "2"), 2, "2 parties are fewer than the 4", "more parties"
-    )
 
 
 # ---- paths and disks -------------------------------------------------------------------------------------------------
@@ -208,7 +194,3 @@ def test_what_was_typed_is_named_in_the_hint(what: str, demo: Said, here: Path) 
     more, sentence, hint = AWKWARD[what]
     (here / "latin.txt").write_bytes("caf\xe9\nriver\n".encode("latin1"))
     advised(securetm("run", "--corpus", "documents.jsonl", *more), 2, sentence, hint)
-
-
-def test_a_profile_is_not_explained_for_too_few_parties() -> None:
-    advised(securetm("explain", "masked", "--parties", "2"), 2, "2 parties are fewer than the 4", "more parties")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from securetm.federation.folder import KEPT
 from securetm.reports.statement import sources as report_sources
 
 from .conftest import Said, securetm
@@ -131,13 +130,6 @@ def test_a_damaged_run_is_refused_with_the_name_of_the_file(copy: Path, tmp_path
     (copy / "result.json").write_text((copy / "result.json").read_text("utf-8").replace('"rounds": 6', '"rounds": 7'), "utf-8")
     refused(securetm("report", str(copy), "--pdf", str(tmp_path / "page.pdf")), "result.json is not as its run wrote it", 3)
     assert not (tmp_path / "page.pdf").exists()
-
-
-def test_a_run_of_a_newer_format_is_refused(copy: Path) -> None:
-    record = json.loads((copy / "run.json").read_text("utf-8"))
-    (copy / "run.json").write_text(json.dumps({**record, "version": 9}), "utf-8")
-    refused(securetm("report", str(copy)), "run.json is of format 9, and this version of securetm reads format 1")
-    assert (copy / KEPT).is_file()
 
 
 def test_a_report_of_a_party_is_read_and_a_damaged_one_refused(demo: Said, here: Path, tmp_path: Path) -> None:

@@ -55,10 +55,7 @@ def test_a_wrong_label_changes_nothing(given: str, labelled: Path) -> None:
     ("content", "told"),
     [
         ("{", "it is no JSON"),
-        ("[]", 'it has no table "labels"'),
         ('{"labels": {"3": "x"}}', "label for topic '3', and the topics are 0 to 2"),
-        ('{"labels": {"-1": "x"}}', "label for topic '-1'"),
-        ('{"labels": {"1": 7}}', "the label of topic '1' is no text"),
         (json.dumps({"labels": {"1": "a\u202eb"}}), "the label of topic '1' must be one line of printable text"),
         (json.dumps({"labels": {"1": "x" * 101}}), "the label of topic '1' must have at most 100 characters"),
         (" " * (1 << 23), "it is larger than 4 MB"),
@@ -72,9 +69,3 @@ def test_a_wrong_file_is_refused_with_the_place(content: str, told: str, labelle
     assert told in " ".join(said.err.split())
     assert "labels.json" in said.err
     assert not (labelled / "labels.json").exists()
-
-
-def test_a_file_that_is_not_there_is_named(labelled: Path) -> None:
-    said = securetm("topics", RUN, "--labels", "nowhere.json")
-    assert said.code == 2
-    assert "nowhere.json" in said.err

@@ -12,7 +12,7 @@ import securetm as package
 from securetm.corpus.corpus import Corpus
 from securetm.runs.finished import FinishedRun, documents_in, topics_by_date
 
-from .conftest import SMALL, Said, securetm
+from .conftest import SMALL, securetm
 
 RUN = "runs/dated"
 
@@ -78,12 +78,6 @@ def test_what_cannot_be_shown_is_refused(run: FinishedRun, options: tuple[str, .
     said = securetm("topics", RUN, *options)
     assert said.code == 2
     assert told in " ".join(said.err.split())
-
-
-def test_a_run_without_dates_says_so(demo: Said, here: Path) -> None:
-    said = securetm("topics", "runs/demo", "--by-date", "year")
-    assert said.code == 2
-    assert "have no dates" in said.err
 
 
 def test_documents_without_a_known_word_count_nowhere(run: FinishedRun, tmp_path: Path) -> None:

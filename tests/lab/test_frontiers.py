@@ -15,14 +15,12 @@ from lab.documents import JudgedDocuments
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import Row
 from lab.peers.spectral_lda import PrivateSpectralLDA, _SecondMoment, _whitened_third
-from lab.reproduce import documents_curve
 from lab.reproduce.contenders import (
     ASSIGNED,
     FREQUENCIES,
     MOMENTS,
     PLAIN,
     PUBLIC,
-    TOPICS_KNOWN,
 )
 from lab.reproduce.frontier_cases import (
     CENTRAL,
@@ -62,15 +60,6 @@ def test_a_row_is_a_federation_that_paid_for_what_it_learned(model: str, three_s
     assert 7 < row["spent"] <= 8.0
     assert row["noise"] > 0.5
     assert row["held_out"] > np.log(1 / 15)  # every word alike
-    assert row["megabytes"] > 0
-
-
-def test_oracles_are_told_the_truth(three_subjects: JudgedDocuments) -> None:
-    """At an epsilon at which one round tells nothing, an oracle still has the topics that it was told."""
-    told = FrontierCase("little", 3, TOPICS_KNOWN, CENTRAL, 0.1, 0)
-    row = federation_row(told, settings_of(told, len(three_subjects.raw)), three_subjects)
-    assert row["f1"] > 0.9
-    assert 0.09 < row["spent"] <= 0.1
     assert row["megabytes"] > 0
 
 
@@ -126,17 +115,6 @@ def test_goals_say_what_was_reached() -> None:
 
 
 SUBJECTS = ("river water lake boat fish", "court judge trial law jury", "tensor matrix vector gradient loss")
-
-
-@pytest.mark.slow
-def test_noise_costs_the_less_the_more_documents_there_are() -> None:
-    result = documents_curve.reproduce(documents=(1_000, 8_000), models=[MOMENTS])
-    at = {(row["model"], row["profile"], row["documents"]): row for row in result["rows"]}
-    noised, clear = ([at[MOMENTS, profile, size] for size in (1_000, 8_000)] for profile in (CENTRAL, NO_NOISE))
-    assert noised[0]["held_out"] < noised[1]["held_out"] < clear[1]["held_out"] < clear[1]["true_topics"]
-    assert noised[0]["away_from_truth"] > noised[1]["away_from_truth"]
-    assert 0.9 < noised[1]["spent"] <= 1.0
-    assert result["tables"]["Where they meet"][0]["meets_at_documents"] is None
 
 
 @pytest.mark.slow

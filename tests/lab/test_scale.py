@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from docs.generate.cluster_rounds import Cluster, Rates, median, most_waiting, rounds
-from lab.bench.scale import PEERS, ScaleRun, bench, result_of
+from lab.bench.scale import PEERS, bench
 from lab.bench.scale_cases import (
     BUILD,
     DISK,
     ENGINES_OF,
     MEMORY,
     MODELS,
-    PARTS,
     ROUND,
     TEXT,
     ScaleCase,
     measured,
 )
 from lab.keeping import KeptRows
-from lab.measuring import Row
 from lab.processes import NotMeasured, NotNow, finished
 from securetm.contracts import BLOCK_DOCUMENTS
 
@@ -35,15 +33,6 @@ def test_answers_on_disk_and_in_memory_have_the_same_bytes(tmp_path: Path) -> No
     disk, memory = (measured(ScaleCase(ROUND, 120, "lda", place), tmp_path) for place in (DISK, MEMORY))
     assert disk["sha256"] == memory["sha256"]
     assert disk["tokens_per_second"] > 0
-
-
-def test_the_parts_of_a_round_are_weighed(tmp_path: Path) -> None:
-    case = ScaleCase(PARTS, 120, "lda")
-    found = measured(case, tmp_path)
-    assert found["values"] == case.topics * case.words
-    assert min(found["question_bytes"], found["sum_bytes"]) > found["values"] * 4
-    assert found["kept_bytes"] >= 120 * 60  # a topic for each word
-    assert found["stored_bytes"] >= 120 * 60 * 4  # a number for each word, at least
 
 
 def test_a_measurement_says_what_it_took_and_why_it_did_not_end() -> None:
@@ -71,24 +60,6 @@ def test_a_short_form_measures_every_case_once(tmp_path: Path) -> None:
     rows = len(KeptRows(keep).rows)
     assert bench(documents=400, keep=keep)["measured"] == result["measured"]
     assert len(KeptRows(keep).rows) == rows
-
-
-def test_what_is_missing_only_now_is_measured_by_the_next_start(tmp_path: Path) -> None:
-    keep = tmp_path / "rows.jsonl"
-    run = ScaleRun(tmp_path, [100], KeptRows(keep), None)
-    case = ScaleCase(BUILD, 100)
-    reasons = iter([NotNow("is not installed"), NotMeasured("did not finish in 1 s")])
-
-    def refused() -> Row:
-        raise next(reasons)
-
-    run._row(asdict(case), str(case), refused)
-    assert run.absent == {"build, 100 documents": "is not installed"}
-    assert not run.rows()
-    run._row(asdict(case), str(case), refused)
-    run._row(asdict(case), str(case), refused)  # is kept: it is not called
-    assert [row["missing"] for row in KeptRows(keep).rows.values()] == ["did not finish in 1 s"]
-    assert "build, 100 documents: did not finish in 1 s" in result_of(run)["missing"]
 
 
 DOCUMENTS = 200 * BLOCK_DOCUMENTS
