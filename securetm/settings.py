@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Self, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from securetm.errors import BadSetting, Misuse, NoSuchPath, NotFound, SettingMistakes, Unreadable, UnreadableToml
 
@@ -102,16 +102,31 @@ class CommandLineText(str):
     __slots__ = ()
 
 
+NOT_IN_FILES = {"in_files": False}  # the metadata of a field that no table sets
+
+
+class OwnTable:
+    """A section that reads its own table, as its settings depend on the kind that it names."""
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Self:
+        """The section in a table."""
+        raise NotImplementedError
+
+
 def from_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
-    """The dataclass `cls` with the settings of one table; missing ones keep their defaults. All mistakes are told at once."""
+    """The dataclass `cls` with the settings of one table; missing ones keep their defaults. All mistakes are told at once.
+
+    A setting that is a dataclass itself is a table [NAME] of its own.
+    """
     hints = _hints(cast("Any", cls))
-    fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
+    fields = {one.name: one for one in dataclasses.fields(cls) if one.init and one.metadata.get("in_files", True)}  # type: ignore[arg-type]
     mistakes, values = Mistakes(), dict[str, Any]()
     for name, value in table.items():
-        with mistakes.kept():
+        with mistakes.kept(Misuse):
             if name not in fields:
                 raise NotFound(f"{SETTING_OF}{where}", name, tuple(sorted(fields)))
-            values[name] = checked_setting(value, hints[name], where, name)
+            values[name] = _section_or_setting(value, hints[name], where, name)
     needed = [name for name, field in fields.items() if field.default is field.default_factory is dataclasses.MISSING]
     for name in needed if table.keys() <= fields.keys() else ():  # else the missing one is probably the misspelt one
         with mistakes.kept():
@@ -147,6 +162,13 @@ def _made(
 @cache  # evaluating them takes longer than all the rest
 def _hints(cls: Any) -> dict[str, Any]:
     return get_type_hints(cls, include_extras=True)
+
+
+def _section_or_setting(value: Any, hint: Any, where: str, name: str) -> Any:
+    if not dataclasses.is_dataclass(hint):
+        return checked_setting(value, hint, where, name)
+    require(isinstance(value, Mapping), where, name, value, f"must be a table [{name}]")
+    return hint.of(value) if issubclass(cast("Any", hint), OwnTable) else from_table(cast("Any", hint), value, f"[{name}]")
 
 
 def checked_setting(value: Any, hint: Any, where: str, name: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, Self, cast
 from securetm.contracts import Engine
 from securetm.errors import BadSetting
 from securetm.registries import Registry
-from securetm.settings import from_table
+from securetm.settings import OwnTable, from_table
 
 IN_PROCESS = "in-process"
 
@@ -31,7 +31,7 @@ WHERE = "[engine]"
 
 
 @dataclass(frozen=True)
-class EngineChoice:
+class EngineChoice(OwnTable):
     """An engine by name, and its settings: `[engine]` in a party's own file. It is in no plan, no message and no digest."""
 
     kind: str = IN_PROCESS

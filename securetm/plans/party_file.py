@@ -7,27 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Self
 
 from securetm.contracts import Budget, Unit
 from securetm.data_homes import party_home
 from securetm.engines import EngineChoice
-from securetm.errors import Misuse, NotFound
-from securetm.settings import (
-    SETTING_OF,
-    Limit,
-    Mistakes,
-    at_least,
-    from_table,
-    one_of,
-    placed,
-    read_toml,
-    require,
-    shaped,
-)
+from securetm.settings import NOT_IN_FILES, Limit, at_least, from_table, one_of, placed, read_toml, require, shaped
 
 UNITS = tuple(unit.value for unit in (Unit.DOCUMENT, Unit.PERSON, Unit.SENTENCE, Unit.WORD))  # that a budget may protect
 QUESTIONS = ("words", "joint", "frequencies", "pairs", "train", "held_out", "coherence")  # that a plan may ask
@@ -40,7 +27,6 @@ _FINGERPRINT = Limit(lambda one: _bare(one).isdecimal(), "must be a fingerprint 
 _NUMBER = Limit(lambda one: 0 <= one < float("inf"), "must be a finite number that is not negative")
 _DELTA = Limit(lambda one: 0 <= one < 1, "must be below 1, and not negative")
 _NAME = Limit(lambda name: bool(name.strip()), "must be the party's name, as in the roster")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -125,7 +111,7 @@ class LedgerChoice:
 class PartyFile:
     """What one PARTY.toml says. Paths are relative to the folder that it lies in."""
 
-    name: str  # of the party, as in the roster
+    name: Annotated[str, _NAME]  # of the party, as in the roster
     data: DataChoice
     roster: str = "roster.toml"  # the file of who takes part
     plan: str = "plan.toml"  # the party's own copy of the plan
@@ -133,25 +119,14 @@ class PartyFile:
     policy: PolicyChoice = PolicyChoice()
     privacy: LedgerChoice = LedgerChoice()
     engine: EngineChoice = field(default_factory=EngineChoice)  # that computes answers
-    path: Path = Path()  # of the file itself
+    path: Path = field(default=Path(), metadata=NOT_IN_FILES)  # of the file itself
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Reads and checks a whole PARTY.toml."""
-        tables, sections = read_toml(path), {"data": DataChoice, "policy": PolicyChoice, "privacy": LedgerChoice}
-        mistakes, made = Mistakes(), dict[str, Any]()
+        tables = read_toml(path)
         with placed(path):
-            for name, kind in sections.items():
-                with mistakes.kept():
-                    require(name in tables or name != "data", path.name, "data", None, "must be a table [data]")
-                    made |= {name: _section(kind, tables[name], name)} if name in tables else {}
-            with mistakes.kept(Misuse):
-                made |= {"engine": EngineChoice.of(tables["engine"])} if "engine" in tables else {}
-            with mistakes.kept():
-                known = (*sections, "engine")
-                made |= vars(_top_level({name: value for name, value in tables.items() if name not in known}, path, known))
-            mistakes.tell()
-        return cls(**made, path=path)
+            return dataclasses.replace(from_table(cls, tables, path.name), path=path)
 
     def place(self, written: str) -> Path:
         """Returns a path of this file, seen from where the file lies."""
@@ -161,28 +136,6 @@ class PartyFile:
     def home_folder(self) -> Path:
         """The party's home."""
         return party_home(self.name, self.home, self.path.parent)
-
-
-@dataclass(frozen=True)
-class _TopLevel:
-    name: Annotated[str, _NAME]
-    roster: str = "roster.toml"
-    plan: str = "plan.toml"
-    home: str = ""
-
-
-def _top_level(table: Mapping[str, Any], path: Path, sections: Collection[str]) -> _TopLevel:
-    """The settings that stand in no section."""
-    known = tuple(sorted({*(one.name for one in dataclasses.fields(_TopLevel)), *sections}))
-    for name in table:
-        if name not in known:
-            raise NotFound(f"{SETTING_OF}{path.name}", name, known)
-    return from_table(_TopLevel, table, path.name)
-
-
-def _section(kind: type[T], table: Any, name: str) -> T:
-    require(isinstance(table, Mapping), "the party's file", name, table, f"must be a table [{name}]")
-    return from_table(kind, table, f"[{name}]")
 
 
 def _bare(fingerprint: str) -> str:

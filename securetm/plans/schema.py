@@ -11,7 +11,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Self, cast
 
 from securetm.contracts import Budget, Profile, Unit
 from securetm.contracts.origin import LONGEST_REASON
@@ -19,11 +19,11 @@ from securetm.corpus.public_words import frequent_words, language_code
 from securetm.corpus.text_embeddings import MAX_TOKENS, USUAL, TextEmbedder
 from securetm.corpus.tokeniser import LONGEST, Tokeniser
 from securetm.data_homes import COORDINATOR_OUT
-from securetm.errors import BadSetting, NotFound
+from securetm.errors import BadSetting
 from securetm.models.stored_model import words_of_model
 from securetm.plans.profiles import VOCABULARIES, ProfileFile, make_model
 from securetm.plans.rules import MOST_START
-from securetm.settings import SETTING_OF, Limit, Mistakes, above, at_least, from_table, one_of, require, shaped, within
+from securetm.settings import Limit, OwnTable, above, at_least, from_table, one_of, require, shaped, within
 
 STOPS = ("rounds", "weights", "held_out")
 PLAIN, PUBLIC, MOMENTS = STARTS = ("plain", "public", "moments")
@@ -247,11 +247,21 @@ class OriginsChoice:
 
 
 @dataclass(frozen=True)
-class ModelChoice:
+class ModelChoice(OwnTable):
     """The topic model and its settings."""
 
     name: str = DEFAULT_MODEL
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Self:
+        """The model with all its settings, which stand beside its name or in a table of their own."""
+        nested, name = table.get("settings", {}), table.get("name", DEFAULT_MODEL)
+        require(isinstance(nested, Mapping), "[model]", "settings", nested, "must be a table [model.settings]")
+        require(isinstance(name, str), "[model]", "name", name, "must be a text")
+        flat = {setting: value for setting, value in table.items() if setting not in ("name", "settings")}
+        made = make_model(name, {**nested, **flat})
+        return cls(name, {one.name: getattr(made, one.name) for one in dataclasses.fields(made) if one.init})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -341,34 +351,4 @@ class Plan:
 
 def decode(tables: Mapping[str, Any], where: str) -> Plan:
     """The plan in tables as they stand in TOML or in the record of a run. All mistakes are told at once."""
-    mistakes, sections = Mistakes(), dict[str, Any]()
-    known = {part.name: part.default for part in dataclasses.fields(Plan)}
-    for name, value in tables.items():
-        with mistakes.kept():
-            if name not in known:
-                raise NotFound(f"{SETTING_OF}{where}", name, tuple(sorted(known)))
-            if dataclasses.is_dataclass(usual := known[name]):
-                table = _table(value, "the plan", name, f"[{name}]")
-                sections[name] = _model(table) if name == "model" else from_table(type(usual), table, f"[{name}]")
-    plan = Plan()
-    with mistakes.kept():
-        plan = from_table(Plan, {name: value for name, value in tables.items() if name in ("seed", "profile")}, where)
-    mistakes.tell()
-    return dataclasses.replace(plan, **sections)
-
-
-def _model(table: Mapping[str, Any]) -> ModelChoice:
-    """The model with all its settings, which stand beside its name or in a table of their own."""
-    nested = _table(table.get("settings", {}), "[model]", "settings", "[model.settings]")
-    name = table.get("name", DEFAULT_MODEL)
-    if not isinstance(name, str):
-        raise BadSetting("[model]", "name", str(name), "must be a text")
-    flat = {setting: value for setting, value in table.items() if setting not in ("name", "settings")}
-    made = make_model(str(name), {**nested, **flat})
-    return ModelChoice(str(name), {one.name: getattr(made, one.name) for one in dataclasses.fields(made) if one.init})  # type: ignore[arg-type]
-
-
-def _table(value: Any, where: str, name: str, title: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise BadSetting(where, name, str(value), f"must be a table {title}")
-    return value
+    return from_table(Plan, tables, where)
