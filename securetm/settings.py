@@ -117,7 +117,7 @@ class OwnTable:
 def from_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
     """The dataclass `cls` with the settings of one table; missing ones keep their defaults. All mistakes are told at once.
 
-    A setting that is a dataclass itself is a table [NAME] of its own.
+    A setting that is a dataclass is a table [NAME] of its own, and one that is a tuple of them a list of tables [[NAME]].
     """
     hints = _hints(cast("Any", cls))
     fields = {one.name: one for one in dataclasses.fields(cls) if one.init and one.metadata.get("in_files", True)}  # type: ignore[arg-type]
@@ -165,10 +165,18 @@ def _hints(cls: Any) -> dict[str, Any]:
 
 
 def _section_or_setting(value: Any, hint: Any, where: str, name: str) -> Any:
-    if not dataclasses.is_dataclass(hint):
+    if dataclasses.is_dataclass(hint) and not isinstance(value, cast("Any", hint)):
+        require(isinstance(value, Mapping), where, name, value, f"must be a table [{name}]")
+        return hint.of(value) if issubclass(cast("Any", hint), OwnTable) else from_table(cast("Any", hint), value, f"[{name}]")
+    entry = get_args(hint)[0] if get_origin(hint) is tuple else None
+    if not dataclasses.is_dataclass(entry):
         return checked_setting(value, hint, where, name)
-    require(isinstance(value, Mapping), where, name, value, f"must be a table [{name}]")
-    return hint.of(value) if issubclass(cast("Any", hint), OwnTable) else from_table(cast("Any", hint), value, f"[{name}]")
+    tables, mistakes, made = checked_setting(value, tuple[dict[str, Any], ...], where, name), Mistakes(), []
+    for number, table in enumerate(tables, start=1):
+        with mistakes.kept():
+            made.append(from_table(cast("Any", entry), table, f"{where}, [[{name}]] number {number}"))
+    mistakes.tell()
+    return tuple(made)
 
 
 def checked_setting(value: Any, hint: Any, where: str, name: str) -> Any:

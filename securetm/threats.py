@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from securetm.contracts import Adversary, Claim, Requirement, ThreatModel, Unit
 from securetm.errors import BadSetting
 from securetm.resources import named_toml, toml_names
-from securetm.settings import from_table, one_of, parsed_toml, placed, require, toml_bytes
+from securetm.settings import Limit, at_least, from_table, one_of, parsed_toml, placed, require, toml_bytes
 from securetm.wording import colluding_parties
 
 CHANNELS: Mapping[str, str] = {  # of the transcript: every message between two roles is on one of these
@@ -63,14 +63,23 @@ def threat_model_from(table: Mapping[str, Any], path: Path) -> ThreatModel:
     where = path.name
     text = from_table(_ThreatModelText, table, where)
     require(text.name == path.stem, where, "name", text.name, "must be the name of its file")
-    adversaries = tuple(_adversary(part, at) for part, at in _numbered(text.adversary, where, "adversary"))
-    _all_different((a.name for a in adversaries), where, "adversary")
-    feared = {a.name: a for a in adversaries}
-    requires = tuple(_requirement(part, at, feared) for part, at in _numbered(text.requires, where, "requires"))
-    _all_different((f"{r.claim.what!r} against {r.claim.against}" for r in requires), where, "requires")
-    accepts = [from_table(_Accepted, part, at) for part, at in _numbered(text.accepts, where, "accepts")]
-    risks = [from_table(_Risk, part, at).risk for part, at in _numbered(text.out_of_scope, where, "out_of_scope")]
-    return ThreatModel(text.name, text.title, adversaries, requires, tuple((a.claim, a.reason) for a in accepts), tuple(risks))
+    _all_different((one.name for one in text.adversary), where, "adversary")
+    feared = {one.name: one.colludes_with_parties for one in text.adversary}
+    for number, one in enumerate(text.requires, start=1):
+        place = f"{where}, [[requires]] number {number}"
+        require(one.against in feared, place, "against", one.against, "must be an adversary of this file")
+    _all_different((f"{one.claim!r} against {one.against}" for one in text.requires), where, "requires")
+    return ThreatModel(
+        text.name,
+        text.title,
+        tuple(Adversary(**vars(one)) for one in text.adversary),
+        tuple(
+            Requirement(Claim(one.claim, one.against, feared[one.against], _UNITS.get(one.unit)), one.because)
+            for one in text.requires
+        ),
+        tuple((one.claim, one.reason) for one in text.accepts),
+        tuple(one.risk for one in text.out_of_scope),
+    )
 
 
 def gaps(threat_model: ThreatModel, claims: Iterable[Claim]) -> tuple[Gap, ...]:
@@ -109,18 +118,15 @@ def _gap(wanted: Requirement, claims: frozenset[Claim]) -> Gap:
 
 # ---- the file as it stands -----------------------------------------------------------------------------------------
 
-Tables = tuple[dict[str, Any], ...]
 _UNITS = {unit.value: unit for unit in Unit}
 
 
 @dataclass(frozen=True)
-class _ThreatModelText:
-    name: str
-    title: str
-    adversary: Tables
-    requires: Tables = ()
-    accepts: Tables = ()
-    out_of_scope: Tables = ()
+class _Feared:
+    name: Annotated[str, Limit(bool, "must not be empty")]
+    behaviour: Annotated[str, one_of(*BEHAVIOURS)]
+    sees: tuple[Annotated[str, one_of(*CHANNELS)], ...]
+    colludes_with_parties: Annotated[int, at_least(0)] = 0
 
 
 @dataclass(frozen=True)
@@ -142,26 +148,14 @@ class _Risk:
     risk: str
 
 
-def _adversary(part: Mapping[str, Any], where: str) -> Adversary:
-    one = from_table(Adversary, part, where)
-    require(bool(one.name), where, "name", one.name, "must not be empty")
-    require(one.behaviour in BEHAVIOURS, where, "behaviour", one.behaviour, known=tuple(BEHAVIOURS))
-    for channel in one.sees:
-        require(channel in CHANNELS, where, "sees", channel, known=tuple(CHANNELS))
-    require(one.colludes_with_parties >= 0, where, "colludes_with_parties", one.colludes_with_parties, "must be at least 0")
-    return one
-
-
-def _requirement(part: Mapping[str, Any], where: str, feared: Mapping[str, Adversary]) -> Requirement:
-    text = from_table(_Required, part, where)
-    require(text.against in feared, where, "against", text.against, "must be an adversary of this file")
-    helpers = feared[text.against].colludes_with_parties
-    return Requirement(Claim(text.claim, text.against, helpers, _UNITS.get(text.unit)), text.because)
-
-
-def _numbered(parts: Tables, where: str, name: str) -> list[tuple[dict[str, Any], str]]:
-    """Each part with its place in the file, counted as a reader counts."""
-    return [(part, f"{where}, [[{name}]] number {number}") for number, part in enumerate(parts, start=1)]
+@dataclass(frozen=True)
+class _ThreatModelText:
+    name: str
+    title: str
+    adversary: tuple[_Feared, ...]
+    requires: tuple[_Required, ...] = ()
+    accepts: tuple[_Accepted, ...] = ()
+    out_of_scope: tuple[_Risk, ...] = ()
 
 
 def _all_different(names: Iterable[str], where: str, what: str) -> None:
