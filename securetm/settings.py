@@ -165,9 +165,9 @@ def _hints(cls: Any) -> dict[str, Any]:
 
 
 def _section_or_setting(value: Any, hint: Any, where: str, name: str) -> Any:
-    if dataclasses.is_dataclass(hint) and not isinstance(value, cast("Any", hint)):
+    if dataclasses.is_dataclass(hint) and not isinstance(value, section := cast("Any", hint)):
         require(isinstance(value, Mapping), where, name, value, f"must be a table [{name}]")
-        return hint.of(value) if issubclass(cast("Any", hint), OwnTable) else from_table(cast("Any", hint), value, f"[{name}]")
+        return section.of(value) if issubclass(section, OwnTable) else from_table(section, value, f"[{name}]")
     entry = get_args(hint)[0] if get_origin(hint) is tuple else None
     if not dataclasses.is_dataclass(entry):
         return checked_setting(value, hint, where, name)
