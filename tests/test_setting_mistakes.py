@@ -83,7 +83,7 @@ def test_what_came_from_the_command_line_has_no_line(plan: Path) -> None:
         ('seed = 1\nprofile = "none.toml"\n', "plan.toml, line 2: the profile's file none.toml does not exist"),
         ("[training]\nrounds = 0\n", "plan.toml, line 2: the setting `rounds`"),
         ("[model]\nname = 'ldaa'\n", "plan.toml, line 2: there is no model called 'ldaa'"),
-        ("[model]\nname = 'lda'\nn_topics = 0\n", "plan.toml, line 3: the setting `n_topics` in LDA is 0"),
+        ("[model]\nname = 'lda'\nn_topics = 0\n", "plan.toml, line 3: the setting `n_topics` in [model] lda is 0"),
         ("profile = 'open'\n[privacy]\nepsilon = 2.0\n", "plan.toml, line 3: the setting `epsilon` in [privacy]"),
         ("[vocabulary]\nsource = 'file'\n", "plan.toml, line 1: the setting `file` in [vocabulary] is missing"),
         ("[corpus]\n# a comment\nparty = 'x'\n", "plan.toml, line 3: the setting `party` in [corpus]"),

@@ -226,7 +226,7 @@ def test_misuse_exits_2_with_a_letter(misuse: str, demo: Said, here: Path) -> No
 
 HINTS = {  # what was typed, the end of the hint
     "an option of run": (["run", "--rounds", "0"], "correct rounds in [training], or what you gave with --rounds"),
-    "a setting of the model": (["run", "--topics", "0"], "correct n_topics in LDA, or what you gave with --topics"),
+    "a setting of the model": (["run", "--topics", "0"], "correct n_topics in [model] lda, or what you gave with --topics"),
     "a setting without an option": (["run", "--set", "training.every=0"], "correct every in [training]"),
     "an option of another command": (["budget", "profile", "dp-local", "--rounds", "0"], "give another value with --rounds"),
     "an audit plan without a name": (["audit", "nameless.toml"], "correct name in nameless.toml"),

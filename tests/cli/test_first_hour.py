@@ -171,7 +171,7 @@ def test_ctrl_c_while_documents_are_read_says_a_sentence(tmp_path: Path) -> None
 AWKWARD = {
     "a budget without one": (["--epsilon", "8"], "profile masked has no privacy budget (--profile dp-distributed", "--epsilon"),
     "no form": (["--set", "=3"], "the option --set is =3; it must name a setting and its value", "--set training.rounds=20"),
-    "no topics": (["--topics", "0"], "`n_topics` in LDA is 0; it must be", "--topics"),
+    "no topics": (["--topics", "0"], "`n_topics` in [model] lda is 0; it must be", "--topics"),
     "a model of many names": (["--set", "model.name.x=lda"], "`name` in [model] is {'x': 'lda'}; it must be a text", "--model"),
     "words in latin1": (["--vocabulary", "latin.txt"], "`file` in [vocabulary] is latin.txt; it is not UTF-8", "--vocabulary"),
     "a language without a list": (["--vocabulary", "klingon"], "is klingon; it is neither a language of which", "--vocabulary"),
