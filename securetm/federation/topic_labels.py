@@ -90,10 +90,6 @@ class TopicLabels:
             raise BadSetting("", "--label", repr(given), wrong)
         return type(self)(_in_order({**self.texts, int(number) - 1: text.strip()}))
 
-    def of_topic(self, topic: int) -> str:
-        """Returns the label of the topic at this place from 0; empty where it has none."""
-        return self.texts.get(topic, "")
-
 
 def _in_order(texts: Mapping[int, str]) -> dict[int, str]:
     """The labels in the order of their topics, without empty ones."""

@@ -147,7 +147,7 @@ def hit_share(score: Score) -> float:
     return found.hits / found.of
 
 
-def test_without_a_beat_times_tell_how_much_was_sampled(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
+def test_without_an_interval_times_tell_how_much_was_sampled(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
     run = timed(five, tmp_path / "at once", waiting=False)
     assert hit_share(by_times(run)) > 0.8  # the clock counts documents, and the judge their words
     assert 0.2 < hit_share(by_times(run, chance=True)) < 0.8

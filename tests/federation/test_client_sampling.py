@@ -52,16 +52,13 @@ def trained_by(folder: Path) -> list[tuple[str, ...]]:
 def test_each_round_is_answered_by_the_parties_that_the_seed_draws(
     profile: str, cohort: int, five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
+    """All parties answer every other question."""
     plan = sampled(profile, cohort)
     execute(begin(tmp_path / "run", plan, five), Unwatched(), comparison=False)
     drawn = [asked_of(tuple(five), agree(plan), TRAIN, number) for number in range(ROUNDS)]
     assert trained_by(tmp_path / "run") == drawn
     assert {len(members) for members in drawn} == {cohort}
     assert len(set(drawn)) > 1
-
-
-def test_all_parties_answer_every_other_question(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    execute(begin(tmp_path / "run", sampled("open", 2), five), Unwatched(), comparison=False)
     store = CoordinatorStore(tmp_path / "run" / "coordinator")
     others = store.rows("SELECT survivors FROM rounds WHERE question != ?", TRAIN)
     store.close()

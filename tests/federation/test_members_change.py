@@ -60,8 +60,7 @@ def session(folder: Path, plan: Plan, corpora: Mapping[str, Corpus], members: Se
         store.close()
 
 
-@pytest.mark.parametrize("profile", ["open", "masked"])
-@pytest.mark.parametrize("model", [{}, {"name": "lda", "n_topics": 3}])
+@pytest.mark.parametrize(("profile", "model"), [("open", {}), ("masked", {"name": "lda", "n_topics": 3})])
 def test_a_run_goes_on_with_one_party_more_and_then_with_one_less(
     profile: str, model: dict[str, object], five: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

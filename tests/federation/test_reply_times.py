@@ -34,6 +34,14 @@ def overheard(run: RunFolder, **how: Any) -> list[Overheard]:
     return list(parties.values())
 
 
+@pytest.fixture(scope="module")
+def paced(five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, list[Overheard]]:
+    """A run under a budget, and what the network saw of it."""
+    folder = tmp_path_factory.mktemp("paced")
+    run = begin(folder / "run", private_plan(folder, "dp-distributed", training__rounds=ROUNDS), five)
+    return run, overheard(run)
+
+
 @pytest.fixture
 def budgeted(five: Mapping[str, Corpus], tmp_path: Path) -> RunFolder:
     return begin(tmp_path / "run", private_plan(tmp_path, "dp-distributed", training__rounds=ROUNDS), five)
@@ -43,8 +51,8 @@ def test_times_of_the_grid_are_powers_of_two() -> None:
     assert [on_grid(seconds) for seconds in (0.0, FINEST, FINEST * 1.01, 0.3, 1.0, 1.01)] == [FINEST, FINEST, 0.125, 0.5, 1, 2]
 
 
-def test_answers_leave_after_the_same_time_whatever_the_coins_chose(budgeted: RunFolder) -> None:
-    for one in overheard(budgeted):
+def test_answers_leave_after_the_same_time_whatever_the_coins_chose(paced: tuple[RunFolder, list[Overheard]]) -> None:
+    for one in paced[1]:
         whole, sampled = one.read[:MEASURED], one.read[MEASURED:]
         assert whole[0] == whole[1] > max(sampled)  # measured with all documents
         assert len(set(sampled)) > 1  # the coins chose other numbers of them
@@ -63,18 +71,18 @@ def test_composing_losses_is_in_no_answer_of_the_training(budgeted: RunFolder) -
         assert one.paced.overruns == 0
 
 
-def test_without_a_beat_the_time_is_the_size_of_the_sample(budgeted: RunFolder) -> None:
+def test_without_an_interval_the_time_is_the_size_of_the_sample(budgeted: RunFolder) -> None:
     for one in overheard(budgeted, waiting=False):
         assert [round(after / PER_DOCUMENT) for after in one.after["train"]] == one.read[MEASURED:]
 
 
-def test_the_list_of_words_is_accepted_at_a_time_of_the_grid(budgeted: RunFolder) -> None:
-    for one in overheard(budgeted):
+def test_the_list_of_words_is_accepted_at_a_time_of_the_grid(paced: tuple[RunFolder, list[Overheard]]) -> None:
+    for one in paced[1]:
         (after,) = one.after["adopt"]  # it holds the measuring, which depends on how many documents there are
         assert on_grid(after - OTHERWISE) <= after < on_grid(after - OTHERWISE) + OTHERWISE
 
 
-def test_an_answer_that_takes_longer_doubles_the_beat_for_good(budgeted: RunFolder, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_answer_that_takes_longer_doubles_the_interval(budgeted: RunFolder, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         parties = overheard(budgeted, slow=MEASURED + 3)
     late = [one for one in parties if one.paced.overruns]
@@ -89,7 +97,7 @@ def test_an_answer_that_takes_longer_doubles_the_beat_for_good(budgeted: RunFold
         assert round(interval / after[0]) in {2**doublings for doublings in range(1, 10)}
 
 
-def test_a_refused_question_sets_no_beat(budgeted: RunFolder) -> None:
+def test_a_refused_question_sets_no_interval(budgeted: RunFolder) -> None:
     """Otherwise a coordinator that asks too early makes the interval so short that each answer shows how long it took."""
     parties = {name: Overheard(make_party(budgeted, name)) for name in budgeted.members}
     session = bytes(32)
@@ -108,10 +116,10 @@ def test_a_refused_question_sets_no_beat(budgeted: RunFolder) -> None:
         assert all(one.paced.interval <= after < one.paced.interval + OTHERWISE for after in one.after["train"])
 
 
-def test_a_restarted_party_keeps_its_beat(budgeted: RunFolder) -> None:
-    before = {one.party.name: one.paced.interval for one in overheard(budgeted)}
-    for name, interval in before.items():
-        again = PacedParty(make_party(budgeted, name), Hands())
+def test_a_restarted_party_keeps_its_interval(paced: tuple[RunFolder, list[Overheard]]) -> None:
+    run, before = paced
+    for name, interval in {one.party.name: one.paced.interval for one in before}.items():
+        again = PacedParty(make_party(run, name), Hands())
         assert again.interval == interval is not None
         again.close()
 

@@ -146,8 +146,8 @@ def _asked(coordinator: Coordinator) -> Iterator[tuple[str, State]]:
         yield COHERENCE, {"top": np.array([[PUBLIC.index(WORD), PUBLIC.index("court")]])}
 
 
-QUICK, SLOW = ("open", "masked", "bfv", "dp-distributed"), ("masked_strict", "ckks", "dp-local", "dp-central")
-PROFILES = (*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW))
+SLOW = ("open", "masked_strict", "bfv", "ckks", "dp-local", "dp-central")
+PROFILES = ("masked", "dp-distributed", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW))
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +168,7 @@ def test_a_word_in_one_document_changes_no_reply(profile: str, six: Mapping[str,
     assert all(how == "" for _, how, _ in told[0])  # every question was answered
 
 
-@pytest.mark.parametrize("profile", ["bfv", "ckks"])
+@pytest.mark.parametrize("profile", ["bfv", pytest.param("ckks", marks=pytest.mark.slow)])
 def test_what_diverges_at_the_parties_changes_no_reply(profile: str, six: Mapping[str, Corpus], tmp_path: Path) -> None:
     for place in ("calm", "wild"):
         (tmp_path / place).mkdir()

@@ -78,10 +78,6 @@ class Attendance:
         """Whether the run goes on without parties that took part before, and takes them in again when they come."""
         return self.fewest > 0
 
-    def counts_as_missing(self, refusal: str) -> bool:
-        """Whether a party with this refusal is only missing. Any other refusal ends the run, unless it goes on with fewer."""
-        return self.goes_on_without or refusal in FORGOT
-
     def check(self, asked: Collection[str], answered: Collection[str]) -> None:
         """Refuses to go on with too few answers."""
         missing = [member for member in asked if member not in answered]
@@ -294,7 +290,7 @@ class Rounds:
         outcome = self._read(member, reply)
         if isinstance(outcome, wire.Refusal) and outcome.name == OutOfBudget.__name__ and not self.attendance.goes_on_without:
             raise NoBudgetLeft(member)
-        if isinstance(outcome, wire.Refusal) and self.attendance.counts_as_missing(outcome.name):
+        if isinstance(outcome, wire.Refusal) and (self.attendance.goes_on_without or outcome.name in FORGOT):
             (self._heard.discard if outcome.name in FORGOT else self._heard.add)(member)
             self._note(member, outcome.name, _BY_PARTY)
             if outcome.name == OutOfTurn.__name__:

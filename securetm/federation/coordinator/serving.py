@@ -224,7 +224,8 @@ class Serving:
             )
             self._hand_out_late(result["rounds"])
         else:
-            before = self._ended_before()
+            with self._coordinator() as coordinator:  # the one before may have been killed before it wrote the result
+                before = coordinator.ended_before()
             result = self._kept_result(before)
             if before is not None:  # the parties may not have been told
                 self._hand_out_late(before.rounds)
@@ -281,11 +282,6 @@ class Serving:
             raise NoProgress(round(self.choice.patience), self._failed, said, self.command)
         # A party that breaks every session must not keep everybody busy.
         time.sleep(min(_PAUSE * 2 ** (self._failed - 2), _LONGEST_PAUSE, self.choice.patience))
-
-    def _ended_before(self) -> Trained | None:
-        """Returns the end of a training whose coordinator was killed before it wrote the result."""
-        with self._coordinator() as coordinator:
-            return coordinator.ended_before()
 
     def _session(self) -> Trained | Exception:
         """Runs one session. Returns the model, or why the session ended before it."""

@@ -110,16 +110,13 @@ class PacedParty:
         """Returns how long after its request an answer to a question of the training leaves."""
         if self.interval is None and not self.party.seconds_with_documents:
             return on_grid(took)  # it was refused: an interval that is measured on it would be too short for every answer
-        interval = self.interval or self._kept(self._first_interval(took))
+        beside = took - self.party.seconds_with_documents  # masks, signatures and the disk, which no document changes
+        interval = self.interval or self._kept(on_grid(ROOM * ((self.longest or took) + beside)))
         if took <= interval:
             return interval
         _LOG.warning("an answer took longer than the interval of %g s; it is %g s from now on", interval, on_grid(took))
         self.overruns += 1
         return self._kept(on_grid(took))
-
-    def _first_interval(self, took: float) -> float:
-        beside = took - self.party.seconds_with_documents  # masks, signatures and the disk, which no document changes
-        return on_grid(ROOM * ((self.longest or took) + beside))
 
     def _kept(self, interval: float) -> float:
         self.party.store.put(KEPT_AS, repr(interval).encode())
