@@ -76,7 +76,10 @@ RESTARTS = (Kind.AWAY, Kind.RESTARTED, Kind.KILLED, Kind.REPLY_LOST, Kind.FROZEN
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.faults) for seed in range(2, 26))])
-@pytest.mark.parametrize(("profile", "stop"), [("masked", "rounds"), ("masked", "held_out"), ("open", "held_out")])
+@pytest.mark.parametrize(
+    ("profile", "stop"),
+    [pytest.param("masked", "rounds", marks=pytest.mark.slow), ("masked", "held_out"), ("open", "held_out")],
+)
 def test_the_coordinator_starts_anew_while_a_party_is_away(
     profile: str, stop: str, seed: int, five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:

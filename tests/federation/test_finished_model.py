@@ -20,15 +20,15 @@ from .private import private_plan
 from .staged import WORDS, Stage
 
 
-@pytest.mark.parametrize("profile", ["open", "masked", "bfv"])
-def test_every_party_holds_the_finished_model(profile: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    plan = private_plan(tmp_path, profile, model={"name": "lda", "n_topics": 3}, training__rounds=2)
-    folder = begin(tmp_path / "run", plan, five)
-    execute(folder, Unwatched(), comparison=False)
-    whole = folder.model.read_bytes()
-    for name in folder.members:
-        assert (folder.party(name) / "release/model.safetensors").read_bytes() == whole
-        assert (folder.party(name) / "vocabulary.txt").read_bytes() == folder.words.read_bytes()
+def test_every_party_holds_the_finished_model(run: RunFolder, five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = private_plan(tmp_path, "bfv", model={"name": "lda", "n_topics": 3}, training__rounds=2)
+    unseen = begin(tmp_path / "run", plan, five)  # by the coordinator
+    execute(unseen, Unwatched(), comparison=False)
+    for folder in (run, unseen):
+        whole = folder.model.read_bytes()
+        for name in folder.members:
+            assert (folder.party(name) / "release/model.safetensors").read_bytes() == whole
+            assert (folder.party(name) / "vocabulary.txt").read_bytes() == folder.words.read_bytes()
 
 
 def test_a_noised_model_is_read_again_at_every_party(five: Mapping[str, Corpus], tmp_path: Path) -> None:

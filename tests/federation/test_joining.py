@@ -49,6 +49,14 @@ def landed(keys: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Organi
 Landed = tuple[Organisations, Trained, Joined]
 
 
+@pytest.fixture
+def after(landed: Landed, tmp_path: Path) -> tuple[Organisations, dict[str, Path]]:
+    """A copy of organisations that have trained together, and where each has its result."""
+    shutil.copytree(landed[0].folder, tmp_path / "all")
+    where = {name: Path(report["directory"]).relative_to(landed[0].folder) for name, report in landed[2].reports.items()}
+    return Organisations(tmp_path / "all", PLAN), {name: tmp_path / "all" / where[name] for name in NAMES}
+
+
 def test_model_words_figures_and_report_land_at_every_party(landed: Landed) -> None:
     _, result, joined = landed
     assert joined.problems == {}
@@ -63,21 +71,22 @@ def test_model_words_figures_and_report_land_at_every_party(landed: Landed) -> N
         assert read_json(Path(report["directory"]) / REPORT) == report
 
 
-def test_a_federation_goes_on_from_the_model_that_each_party_has(organisations: Organisations, tmp_path: Path) -> None:
-    first, joined = trained(organisations, tmp_path / "coordinator")
-    landed = {name: Path(joined.reports[name]["directory"]) for name in NAMES}
-    TopicLabels({1: "water"}).write(landed["torch"])
+def test_a_federation_goes_on_from_the_model_that_each_party_has(
+    landed: Landed, after: tuple[Organisations, dict[str, Path]], tmp_path: Path
+) -> None:
+    organisations, results = after
+    TopicLabels({1: "water"}).write(results["torch"])
     for seed, (name, subject) in enumerate(zip(NAMES, FIVE, strict=True)):  # a year later, with other documents
         organisations.write(name, identity="next-year")
         organisations.bring(name, texts(FIVE[subject], 40, 90 + seed))
-    plans = {name: _going_on_from(folder / "release/model.safetensors") for name, folder in landed.items()}
+    plans = {name: _going_on_from(folder / "release/model.safetensors") for name, folder in results.items()}
     for name, plan in plans.items():
         (organisations.file(name).parent / "plan.toml").write_text(plan, "utf-8")
     organisations.plan = plans["numpy"]
     assert len({organisations.prepared(name).agreement.digest for name in NAMES}) == 1  # wherever each has its file
     second, joined = trained(organisations, tmp_path / "next coordinator")
     assert joined.problems == {}
-    assert second.vocabulary == first.vocabulary
+    assert second.vocabulary == landed[1].vocabulary
     report = joined.reports["torch"]
     assert report["answered"]["train"] == 2
     assert "joint" not in report["answered"]  # the words came with the model
@@ -88,9 +97,9 @@ def test_a_federation_goes_on_from_the_model_that_each_party_has(organisations: 
     assert finished.moved() == report["moved"]
 
 
-def test_a_party_with_another_earlier_model_takes_no_part(organisations: Organisations, tmp_path: Path) -> None:
-    _, joined = trained(organisations, tmp_path / "coordinator")
-    theirs = load(Path(joined.reports["numpy"]["directory"]))
+def test_a_party_with_another_earlier_model_takes_no_part(after: tuple[Organisations, dict[str, Path]], tmp_path: Path) -> None:
+    organisations, results = after
+    theirs = load(results["numpy"])
     other = {**theirs.state, "counts": theirs.state["counts"][::-1].copy()}
     write_model(tmp_path / "other.safetensors", theirs.model, other, theirs.vocabulary)
     theirs.save(tmp_path / "same.safetensors")
@@ -209,11 +218,10 @@ def test_a_policy_says_of_which_unit_and_allows_what_has_no_bound_by_its_name_on
         organisations.prepared("numpy")
 
 
-def test_a_run_without_a_bound_is_in_the_ledger_of_the_data_set(landed: Landed, tmp_path: Path) -> None:
-    theirs, _, joined = landed
-    shutil.copytree(theirs.folder, tmp_path / "all")
-    organisations = Organisations(tmp_path / "all", theirs.plan)
-    spent = joined.reports["numpy"]["spent"]
+def test_a_run_without_a_bound_is_in_the_ledger_of_the_data_set(
+    landed: Landed, after: tuple[Organisations, dict[str, Path]]
+) -> None:
+    organisations, spent = after[0], landed[2].reports["numpy"]["spent"]
     assert (spent["epsilon"], spent["all_runs"]) == (None, None)
     assert "profile 'masked' has no bound" in spent["unbounded_because"]
     (organisations.file("numpy").parent / "plan.toml").write_text(plan_under("dp-local"), "utf-8")

@@ -26,6 +26,7 @@ from securetm.federation.store import CoordinatorStore, PartyStore
 from securetm.federation.transcript import Watch
 from securetm.sessions.identities import IDENTITY
 
+from ..quick_part import quick
 from .private import private_plan
 
 NORTH = "north"
@@ -80,7 +81,7 @@ class Site:
         return start(coordinator, coordinator.questions.vocabulary)
 
 
-@pytest.fixture(params=["dp-distributed", "dp-local"])
+@pytest.fixture(params=quick(("dp-distributed", "dp-local"), "dp-distributed"))
 def site(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path: Path) -> Iterator[Site]:
     made = Site(begin(tmp_path / "run", private_plan(tmp_path, request.param, training__rounds=4), five))
     yield made

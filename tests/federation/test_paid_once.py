@@ -40,7 +40,7 @@ class Killed(BaseException):
 Left = dict[int, set[str]]  # the digests of what left under each entry of the ledger
 
 
-@pytest.fixture(params=["dp-distributed", "dp-local"])
+@pytest.fixture(params=quick(("dp-distributed", "dp-local"), "dp-distributed"))
 def site(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path: Path) -> Iterator[Site]:
     made = Site(begin(tmp_path / "run", private_plan(tmp_path, request.param, training__rounds=4), five))
     yield made

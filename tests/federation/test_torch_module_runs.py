@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -127,16 +128,23 @@ def _trained_elsewhere(folder: str) -> None:
     execute(begin(Path(folder) / "run", plan, parties), Unwatched(), comparison=False)
 
 
-@pytest.fixture
-def theirs(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a run, and with the package whose class the run names: whoever imports it leaves a mark."""
-    package = tmp_path / "their_package"
+    folder = tmp_path_factory.mktemp("elsewhere")
+    package = folder / "their_package"
     package.mkdir()
     (package / "__init__.py").write_text(RAN, "utf-8")
     (package / "network.py").write_text(Path(networks.__file__).read_text("utf-8") + RAN, "utf-8")
-    assert ended(_trained_elsewhere, str(tmp_path)) == 0
+    assert ended(_trained_elsewhere, str(folder)) == 0
     (package / "ran").unlink()
-    return tmp_path
+    return folder
+
+
+@pytest.fixture
+def theirs(elsewhere: Path, tmp_path: Path) -> Path:
+    """A copy of that folder."""
+    return shutil.copytree(elsewhere, tmp_path / "theirs")
 
 
 def _asked(folder: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
