@@ -56,7 +56,7 @@ def test_on_corpora_left_out_outcomes_lie_in_their_band_and_of_use_is_never_wron
 
 
 def test_the_page_says_how_often_it_held(result: Any) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "choose-epsilon.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "research" / "models.md").read_text("utf-8")
     assert coverage_said(result["judged"]) in page
 
 
