@@ -385,12 +385,12 @@ class Ledger:
         self._file.append({"kind": SPENT, "run": run, **what, **said})
 
     def _check_open(self) -> None:
-        if self.ended:
+        if successor := self.ended:
             raise Mistake(
                 "{path} takes no more entries: {successor} succeeds it",
                 "begin a new run over these documents: its ledger begins with all that was spent of them",
                 path=str(self.path),
-                successor=self.ended,
+                successor=successor,
             )
 
     def _check_profile(self, run: str, about: Mapping[str, str | int]) -> None:
