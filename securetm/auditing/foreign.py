@@ -271,7 +271,7 @@ class Sides:
     inside: Array
 
     @classmethod
-    def of(cls, members: Any, others: Any, rng: np.random.Generator) -> Sides:
+    def shuffled(cls, members: Any, others: Any, rng: np.random.Generator) -> Sides:
         """Both sides in a random order."""
         order = rng.permutation(members.shape[0] + others.shape[0])
         whole = sparse.csr_array(sparse.vstack([members, others]))
@@ -304,8 +304,8 @@ def audit_foreign(files: ForeignFiles, stages: Stages | None = None) -> Audit:
     """The audit as an ordinary record: every attack on the baseline first, then on the model."""
     begun, stages = time.perf_counter(), stages or Unwatched()
     model, rng = read_foreign(files.model), np.random.default_rng(SEED)
-    sides = Sides.of(*_read_both(files.members, files.others, model, files.text), rng)
-    made = Sides.of(*_read_both(*files.canaries, model, files.text), rng) if files.canaries else None
+    sides = Sides.shuffled(*_read_both(files.members, files.others, model, files.text), rng)
+    made = Sides.shuffled(*_read_both(*files.canaries, model, files.text), rng) if files.canaries else None
     stages.stage("a model without protection beside it", 1)
     beside = _beside(model, sides)
     stages.step(1)

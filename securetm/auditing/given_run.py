@@ -328,7 +328,7 @@ class Unfinished:
         """How many trials it holds."""
         return len(self._trials)
 
-    def of(self, trial: Trial, tests: int, rounds: int) -> tuple[Finding, ...]:
+    def findings(self, trial: Trial, tests: int, rounds: int) -> tuple[Finding, ...]:
         """The findings of this trial; empty if it was not made."""
         rows = self._trials.get(self._key(trial, tests, rounds))
         if rows is None:
@@ -552,7 +552,9 @@ class _OfRun(Sequence[TrialsToMake]):
 
     def _is_kept(self, number: int, one: PlannedTrial) -> bool:
         """Whether all its trials were made before; then their findings are taken."""
-        before = tuple(self.kept.of(trial, self.tests, self.rounds) for trial in one.trials) if self.kept is not None else ()
+        before = (
+            tuple(self.kept.findings(trial, self.tests, self.rounds) for trial in one.trials) if self.kept is not None else ()
+        )
         if before and all(before):
             self.found[number] = before
         return number in self.found

@@ -363,7 +363,7 @@ def test_what_belongs_to_another_run_version_or_limit_is_not_used(
     again = _kept(read, run)
     assert len(again) == 2
     assert len(Unfinished(read, run, 1.0, 5)) == 0
-    assert not again.of(replace(read.trials[0], refuted_from=0.07), 0, 5)
+    assert not again.findings(replace(read.trials[0], refuted_from=0.07), 0, 5)
     monkeypatch.setattr("securetm.auditing.given_run.__version__", "another")
     assert len(_kept(read, run)) == 0
 

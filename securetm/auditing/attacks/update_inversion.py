@@ -167,7 +167,7 @@ def _from_step(before: RoundQuestion, after: RoundQuestion, model: ProdLDA, part
     shape, held = NetworkShape.from_weights(weights, model.hidden, model.n_topics), before.terms.batch * parties or model.hidden
     on_grid = before.terms.grid * np.sqrt(parties / 4.0)  # each party rounded its own sum, by half a step at most
     sums, errors = shape.views(held * undone.values), shape.views(np.hypot(held * undone.errors, on_grid))
-    layers = GradientLayers.of(sums, 2.0 * float(np.median(errors["words"])))  # as if each number had been rounded
+    layers = GradientLayers.from_blocks(sums, 2.0 * float(np.median(errors["words"])))  # as if each number had been rounded
     occur = words_in(layers)
     rows = RecoveredGradient(sums["words"][occur], errors["words"][occur])
     sharp = undone.blur < _SHARP
@@ -227,7 +227,9 @@ def _from_difference(vector: ReadVector, model: ProdLDA) -> RoundReconstruction:
     stated = float(vector.blocks[_DOCUMENTS][0])
     held = round(stated) if 1 <= stated <= 1e6 else model.hidden
     shape = NetworkShape.from_weights(vector.blocks[_DIFFERENCE], model.hidden, model.n_topics)
-    layers = GradientLayers.of(shape.views(-np.asarray(vector.blocks[_DIFFERENCE], dtype=np.float64)), vector.round.terms.grid)
+    layers = GradientLayers.from_blocks(
+        shape.views(-np.asarray(vector.blocks[_DIFFERENCE], dtype=np.float64)), vector.round.terms.grid
+    )
     occur = words_in(layers)
     if model.optimiser == ADAM:
         return RoundReconstruction(vector.round.serial, vector.party, (), occur, _linked(layers.words[occur], occur))

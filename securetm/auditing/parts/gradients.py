@@ -141,7 +141,7 @@ class GradientLayers:
     step: float = 0.0
 
     @classmethod
-    def of(cls, layers: Mapping[str, Array], step: float) -> Self:
+    def from_blocks(cls, layers: Mapping[str, Array], step: float) -> Self:
         """The layers by the model's own names. An encoder that reads embeddings alone has no words."""
         words = layers.get("words", np.zeros((len(layers["background"]), 0)))
         return cls(words, layers["words_bias"], layers["topics"], layers["background"], step)
@@ -275,7 +275,7 @@ def gradients(vectors: Iterable[ReadVector]) -> list[ReadVector]:
 
 def layers_of(vector: ReadVector, model: object) -> GradientLayers:
     """The layers of the gradient that words pass through."""
-    return GradientLayers.of(shape_of(vector, model).views(vector.blocks[GRADIENT]), vector.round.terms.grid)
+    return GradientLayers.from_blocks(shape_of(vector, model).views(vector.blocks[GRADIENT]), vector.round.terms.grid)
 
 
 def weights_of(vector: ReadVector, model: object) -> dict[str, Array]:
