@@ -1,4 +1,4 @@
-"""Runs at a party's home: they are listed and deleted, and what the party has to remember of its answers stays."""
+"""Runs of a folder: they are listed and deleted, and ledgers that may be of documents stay."""
 
 from __future__ import annotations
 
@@ -9,26 +9,8 @@ import pytest
 
 from securetm.errors import BadSetting, Mistake
 from securetm.federation.folder import NotARun, RunBusy, alone_in
-from securetm.federation.party.result import REPORT
 from securetm.federation.store import write_json
-from securetm.runs.kept_runs import PARTY, delete, found_run, runs_in
-
-from .joined import PLAN, Organisations, trained
-
-
-def test_a_party_deletes_its_results_and_keeps_what_it_has_to_remember(keys: Path, tmp_path: Path) -> None:
-    organisations = Organisations.of(keys, tmp_path / "all", PLAN)
-    _, joined = trained(organisations, tmp_path / "coordinator")
-    report, home = joined.reports["torch"], organisations.home("torch")
-    (run,) = runs_in(home)
-    assert (run.kind, run.model, run.rounds, run.finished) == (PARTY, "lda", 2, True)
-    assert run.perplexity == report["quality"]["held_out"]
-    folder = Path(run.directory)
-    assert folder == Path(report["directory"])
-    left = delete(folder)
-    assert any(name.endswith(".sqlite") for name in left)  # its counters: the same question would be answered twice without
-    assert not {REPORT, "release", "vocabulary.txt"} & set(left)
-    assert runs_in(home) == []
+from securetm.runs.kept_runs import delete, found_run, runs_in
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from securetm.plans.schema import Plan
 from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .conftest import SHARED, SUBJECTS, small_plan
 from .played import Played, make_party, refusals, settled
 
@@ -46,7 +47,7 @@ def test_it_can_be_named_in_two_ways() -> None:
     assert isinstance(agree(plan_of()).model, MatchedLDA)
 
 
-@pytest.mark.parametrize("name", ["lda", "sentence-lda"])
+@pytest.mark.parametrize("name", quick(["lda", "sentence-lda"], "lda"))
 def test_a_run_finds_what_parties_share_and_what_each_has_alone(
     name: str, corpora: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
@@ -85,27 +86,35 @@ def test_a_result_says_how_many_topics_were_found_and_what_became_of_them(
     assert FinishedRun.open(tmp_path / "run").transform(corpora["west"]).shape == (50, shown)
 
 
+@pytest.fixture(scope="module")
+def unbroken(corpora: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """What a run learned that nothing interrupted."""
+    folder = begin(tmp_path_factory.mktemp("runs") / "unbroken", plan_of(), corpora)
+    execute(folder, Unwatched(), comparison=False)
+    return learned(folder.path)
+
+
 class PressedControlC(Unwatched):
     def step(self, done: int) -> None:
         if done == 2:
             raise KeyboardInterrupt
 
 
-def test_an_interrupted_run_goes_on_to_the_same_topics(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    execute(begin(tmp_path / "unbroken", plan_of(), corpora), Unwatched(), comparison=False)
+def test_an_interrupted_run_goes_on_to_the_same_topics(
+    unbroken: Mapping[str, Any], corpora: Mapping[str, Corpus], tmp_path: Path
+) -> None:
     folder = begin(tmp_path / "broken", plan_of(), corpora)
     with pytest.raises(Failed, match="the run was interrupted after round"):
         execute(folder, PressedControlC(), comparison=False)
     assert execute(reopen(tmp_path / "broken"), Unwatched(), comparison=False)["rounds"] == ROUNDS
-    one, two = learned(tmp_path / "unbroken"), learned(tmp_path / "broken")
-    assert set(one) == set(two)
-    assert all((one[name] == two[name]).all() for name in one)
+    again = learned(tmp_path / "broken")
+    assert set(unbroken) == set(again)
+    assert all((unbroken[name] == again[name]).all() for name in unbroken)
 
 
-def test_each_party_is_shown_its_own_model_and_no_other(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    execute(begin(tmp_path / "run", plan_of(), corpora), Unwatched(), comparison=False)
-    model, state = agree(plan_of()).model, learned(tmp_path / "run")
-    shown = {name: model.for_party(state, name) for name in corpora}
+def test_each_party_is_shown_its_own_model_and_no_other(unbroken: Mapping[str, Any], corpora: Mapping[str, Corpus]) -> None:
+    model = agree(plan_of()).model
+    shown = {name: model.for_party(unbroken, name) for name in corpora}
     assert all(set(one) == {"counts", "held", "step", "seed"} for one in shown.values())
     assert not np.array_equal(shown["north"]["counts"], shown["south"]["counts"])
 

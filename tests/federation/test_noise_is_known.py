@@ -58,10 +58,10 @@ def test_few_documents_behind_much_noise_predict_as_well_as_a_guess(
     assert result["quality"]["held_out"] <= 1.01 * WORDS
 
 
-def trained(place: Path, profile: str, model: str, parties: Mapping[str, Corpus], **more: Any) -> RunFolder:
-    """A run in twenty rounds, finished."""
+def trained(place: Path, profile: str, model: str, parties: Mapping[str, Corpus], rounds: int = 20, **more: Any) -> RunFolder:
+    """A finished run."""
     choice = {"name": model, "n_topics": 4}
-    folder = begin(place / "run", private_plan(place, profile, model=choice, training__rounds=20, **more), parties)
+    folder = begin(place / "run", private_plan(place, profile, model=choice, training__rounds=rounds, **more), parties)
     execute(folder, Unwatched(), comparison=False)
     return folder
 
@@ -84,5 +84,5 @@ def test_the_model_remembers_that_words_were_noised_at_home(model: str, five: Ma
 
 
 def test_without_noise_on_words_no_model_says_so(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    folder = trained(tmp_path, "open", "lda", corpora)
+    folder = trained(tmp_path, "open", "lda", corpora, rounds=2)
     assert "words_noised" not in read_any(folder.model, model_class)[1]

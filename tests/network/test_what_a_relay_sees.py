@@ -77,6 +77,7 @@ def over_a_relay(run: RunFolder, keyring: Meeting) -> Relay:
         assert hub.wait_for(FIVE, PATIENCE) == frozenset(FIVE)
         train(run, Unwatched(), parties=hub.parties(PATIENCE))
         hub.close(finished=True)
+    assert parties.ended == dict.fromkeys(FIVE, True)
     return relay
 
 
@@ -106,6 +107,14 @@ def union(wordy: dict[str, Corpus], keyring: Meeting, tmp_path_factory: pytest.T
     plan = small_plan(profile="open", training__rounds=3, vocabulary__source="union")
     run = begin(tmp_path_factory.mktemp("union") / "run", plan, wordy, with_content=True)
     return over_a_relay(run, keyring), run
+
+
+def test_the_model_is_the_simulations_bit_for_bit(
+    masked: tuple[Relay, RunFolder], wordy: dict[str, Corpus], tmp_path: Path
+) -> None:
+    alone = begin(tmp_path / "alone", masked[1].agreement.plan, wordy)
+    train(alone, Unwatched())
+    assert masked[1].model.read_bytes() == alone.model.read_bytes()
 
 
 def test_no_word_is_on_the_wire(masked: tuple[Relay, RunFolder], union: tuple[Relay, RunFolder], detector: Detector) -> None:
