@@ -54,7 +54,7 @@ def check_accepted(home: Path, roster: FederationRoster) -> None:
     me = request_in(home / KEYS).name
     if roster.unsigned or me not in roster.signatures:
         raise Mistake(
-            ("roster {version} of federation {federation} is not accepted here, and not every member has signed it"),
+            "roster {version} of federation {federation} is not accepted here, and not every member has signed it",
             hint="see what it says and accept it: securetm keys accept roster.toml",
             federation=roster.federation,
             version=roster.version,
@@ -83,8 +83,8 @@ def check_succession(known: FederationRoster | None, roster: FederationRoster) -
         )
     if roster.version == known.version:
         raise Mistake(
-            ("two different rosters of federation {federation} have the version {version}: this one and the accepted one"),
-            hint=("members may have been shown different rosters: compare fingerprints with the others by telephone first"),
+            "two different rosters of federation {federation} have the version {version}: this one and the accepted one",
+            hint="members may have been shown different rosters: compare fingerprints with the others by telephone first",
             federation=roster.federation,
             version=roster.version,
         )

@@ -75,7 +75,7 @@ def open_authority(home: Path, federation: str, passphrase: Passphrase | None, n
     if certificate.not_valid_after_utc < now:
         raise Mistake(
             "the certificate authority in {path} ended on {until}, so it issues nothing",
-            hint=("move the folder away, and issue again: members accept the new roster, which pins their new certificates"),
+            hint="move the folder away, and issue again: members accept the new roster, which pins their new certificates",
             path=str(folder),
             until=day_and_time(certificate.not_valid_after_utc),
         )
@@ -220,7 +220,7 @@ class Issuing:
         if self.authority is None:
             raise Mistake(
                 "the request of {name} brings no certificate, and no authority is there to issue one",
-                hint=("`securetm keys issue` issues one; or the member brings its own (`securetm keys own CERTIFICATE KEY`)"),
+                hint="`securetm keys issue` issues one; or the member brings its own (`securetm keys own CERTIFICATE KEY`)",
                 name=name,
             )
         names = (name, check_address(address, "the roster")[0]) if name == COORDINATOR else (name,)

@@ -284,7 +284,7 @@ def passphrase_needed(path: str) -> Mistake:
     """The mistake of a key that needs a passphrase."""
     return Mistake(
         "{path} is protected with a passphrase, and none was given",
-        hint=("give it with --passphrase-file FILE, or in the variable SECURETM_PASSPHRASE, or run in a terminal, which asks"),
+        hint="give it with --passphrase-file FILE, or in the variable SECURETM_PASSPHRASE, or run in a terminal, which asks",
         path=path,
     )
 

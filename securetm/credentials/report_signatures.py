@@ -139,7 +139,7 @@ def verified(file: Path, signature: Path, trusted: str) -> ReportSignature:
     if not is_signed(signed.identity, signed.signature, Purpose.REPORT, *signed.signed_fields):
         raise Mistake(
             "the signature of {name} in {path} is wrong",
-            hint=("the file was changed after it was signed, or was signed for something else: ask the signer for it again"),
+            hint="the file was changed after it was signed, or was signed for something else: ask the signer for it again",
             path=str(signature),
             name=signed.name,
         )
@@ -161,7 +161,7 @@ def _check_key(signed: ReportSignature, trusted: str) -> None:
     read_out = told is not None and same_fingerprint(told, own)
     if not read_out and (told is not None or _identity_in(Path(trusted), signed.name, own) != signed.identity):
         raise Mistake(
-            ("the signature in the name of {name} is by the key {fingerprint}, and that is not the key in {trusted}"),
+            "the signature in the name of {name} is by the key {fingerprint}, and that is not the key in {trusted}",
             hint="compare fingerprints by telephone (`securetm keys show`), and take the newest roster",
             name=signed.name,
             fingerprint=own,

@@ -214,6 +214,6 @@ def _lasting_store(context: RoundContext) -> Store:
 
 def _raw_counts() -> Mismatch:
     return Mismatch(
-        ("the exact counts of words would be released, as in Equations 7 and 20 of iFTM, and that has no finite epsilon"),
+        "the exact counts of words would be released, as in Equations 7 and 20 of iFTM, and that has no finite epsilon",
         hint="leave out `raw` of laplace_counts: it is for reproduction only, and no profile may carry it",
     )

@@ -144,7 +144,7 @@ def honest_shares(cohort: Cohort) -> int:
     honest = cohort.threshold - cohort.colluding
     if honest < 1:
         raise Mismatch(
-            ("of {threshold} parties that must remain, {colluding} may collude: no honest share of noise is certain"),
+            "of {threshold} parties that must remain, {colluding} may collude: no honest share of noise is certain",
             hint="raise `threshold_share` (or `threshold`) of the profile, or lower `colluding`",
             threshold=cohort.threshold,
             colluding=cohort.colluding,

@@ -103,7 +103,7 @@ def check_bounded(mechanism: object, terms: Terms, bound: float) -> None:
     if bound == INF:
         raise Mismatch(
             "{mechanism} has no bound to measure its noise by: nothing limits what one {unit} adds to the sum",
-            hint=("in the profile, put a [[mechanism]] that clips real rows or bounds counts before the one that adds noise"),
+            hint="in the profile, put a [[mechanism]] that clips real rows or bounds counts before the one that adds noise",
             mechanism=name,
             unit=terms.unit.value,
         )
@@ -165,7 +165,7 @@ def noised(vector: Array, noise: Sampler, terms: Terms, entropy: Entropy) -> Arr
 def noise_on_noise(mechanism: str) -> Mismatch:
     """The refusal of a second mechanism that adds noise."""
     return Mismatch(
-        ("{mechanism} meets a vector that already carries shares of noise, so nobody could say what both together spend"),
+        "{mechanism} meets a vector that already carries shares of noise, so nobody could say what both together spend",
         hint="in the profile, keep one mechanism that adds noise",
         mechanism=mechanism,
     )

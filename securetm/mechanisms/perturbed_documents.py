@@ -130,7 +130,7 @@ class PerturbedDocuments(HeldInBlocks):
     def halves(self, seed: int) -> tuple[Self, Self]:
         """Refused: the weights of slots cannot be split into two halves of words."""
         raise Mistake(
-            ("these documents are behind noise, so their words cannot be split into a known half and one to predict"),
+            "these documents are behind noise, so their words cannot be split into a known half and one to predict",
             hint="judge the model by documents whose words are known",
         )
 

@@ -179,7 +179,7 @@ LONG = 1 << 20  # bytes from which on a message is handed on as it lies, and not
 ROOM = 1 << 12  # bytes in front and behind
 
 
-class Roomy(bytearray):
+class MessageBuffer(bytearray):
     """The buffer of one message. What was handed out of it is never written again."""
 
     def __init__(self, length: int) -> None:
@@ -208,6 +208,6 @@ class Roomy(bytearray):
 def enclosed(before: bytes, message: Message, behind: bytes = b"") -> Message:
     """Returns a message between these bytes. Where it is all that lies in a roomy buffer, nothing is copied."""
     room: object = message.obj if isinstance(message, memoryview) else None
-    if isinstance(room, Roomy) and len(room.content) == len(message):
+    if isinstance(room, MessageBuffer) and len(room.content) == len(message):
         return room.enclose(before, behind)
     return b"".join((before, message, behind))

@@ -136,6 +136,6 @@ def public_identity(store: Store, entropy: Entropy) -> bytes:
 
 def _no_identity() -> Mistake:
     return Mistake(
-        ("this party's own private key is missing, or is not the one whose public key is pinned in the roster"),
+        "this party's own private key is missing, or is not the one whose public key is pinned in the roster",
         hint="put its 32 bytes into the party's store under the name identity",
     )

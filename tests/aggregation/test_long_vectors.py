@@ -22,7 +22,7 @@ from securetm.contracts import Block, Cohort, Domain, Terms
 from securetm.federation.network.connections import Spool, SpoolRoom
 from securetm.federation.wire import wire
 from securetm.federation.wire import wire_pb2 as pb
-from securetm.sessions.framing import LONG, ROOM, Roomy, enclosed
+from securetm.sessions.framing import LONG, ROOM, MessageBuffer, enclosed
 from tests.aggregation.played import Played, names
 
 SPARE = 16 * BLOCK  # bytes: two threads' keystreams, hashes, keys and shares
@@ -186,7 +186,7 @@ def test_a_party_holds_no_vector_once_it_is_sent() -> None:
 @pytest.mark.parametrize("head", [b"", b"h" * 200])
 @pytest.mark.parametrize("length", [1, LONG - 184, LONG - 1, LONG, 3 * LONG + 5])
 def test_a_reply_has_the_same_bytes_whether_its_parcel_is_copied_or_not(length: int, head: bytes) -> None:
-    room = Roomy(length)
+    room = MessageBuffer(length)
     room.content[:] = np.random.default_rng(length).integers(0, 256, length, dtype=np.uint8).tobytes()
     parcel = room.enclose(b"S" * 184)
     whole = pb.Reply(version=wire.VERSION, session=b"s" * 32)
@@ -199,7 +199,7 @@ def test_a_reply_has_the_same_bytes_whether_its_parcel_is_copied_or_not(length: 
 
 
 def test_an_envelope_copies_only_what_has_no_room_around_it() -> None:
-    room = Roomy(LONG)
+    room = MessageBuffer(LONG)
     inner = room.enclose(b"inner")
     assert isinstance(inner, memoryview)
     outer = enclosed(b"outer", inner, b"behind")
@@ -207,6 +207,6 @@ def test_an_envelope_copies_only_what_has_no_room_around_it() -> None:
     assert outer.obj is room
     assert enclosed(b"again", inner) == b"again" + bytes(inner)  # it is no longer all that lies there
     assert bytes(outer[:10]) == b"outerinner"
-    assert bytes(Roomy(LONG).enclose(b"x" * (ROOM + 1))[: ROOM + 1]) == b"x" * (ROOM + 1)
+    assert bytes(MessageBuffer(LONG).enclose(b"x" * (ROOM + 1))[: ROOM + 1]) == b"x" * (ROOM + 1)
     with pytest.raises(TypeError):
         outer[0] = 1  # what was handed out is read only

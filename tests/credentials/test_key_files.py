@@ -102,7 +102,7 @@ def test_a_damaged_key_is_named(home: Path, name: str, content: bytes) -> None:
     (home / KEYS / name).write_bytes(content)
     with pytest.raises(Mistake, match="private key") as refused:
         Keys.open(home / KEYS)
-    assert refused.value.path.endswith(name)
+    assert refused.value.facts()["path"].endswith(name)
 
 
 def test_a_key_of_another_kind_is_refused(home: Path) -> None:

@@ -293,5 +293,5 @@ class RunningSum:
 def _no_library() -> Mistake:
     return Mistake(
         "encrypted sums need the package tenseal, which is not installed here",
-        hint=("pip install tenseal, or choose the profile masked, which hides the same and needs no such package"),
+        hint="pip install tenseal, or choose the profile masked, which hides the same and needs no such package",
     )

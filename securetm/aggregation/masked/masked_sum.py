@@ -53,7 +53,7 @@ from securetm.errors import (
     check_setting,
 )
 from securetm.sessions.exchanges import CoordinatorSession, PartySession
-from securetm.sessions.framing import Roomy
+from securetm.sessions.framing import MessageBuffer
 from securetm.sessions.identities import COORDINATOR, Identity, PinnedRoster, identity_of
 from securetm.sessions.session_memory import count_up
 from securetm.sessions.survivors import SurvivorList
@@ -133,7 +133,7 @@ class MaskedSum(Aggregation):
             )
         if need - feared < 2:
             raise Mismatch(
-                ("a threshold of {threshold} with {colluding} colluding parties leaves fewer than two honest parties in a sum"),
+                "a threshold of {threshold} with {colluding} colluding parties leaves fewer than two honest parties in a sum",
                 hint="the threshold has to be at least two above the number of colluding parties",
                 threshold=need,
                 colluding=feared,
@@ -263,10 +263,10 @@ class MaskedPartySession(PartySession):
     def _in_ring(self, parts: Sequence[Array], terms: Terms) -> Ring:
         """A copy modulo 2^32 or 2^64, the only one: it is masked and sent from where it lies."""
         kind = ring_type(terms)
-        room = Roomy(sum(part.size for part in parts) * kind.itemsize)
-        vector = np.frombuffer(room.content, kind)
+        buffer = MessageBuffer(sum(part.size for part in parts) * kind.itemsize)
+        vector = np.frombuffer(buffer.content, kind)
         count_up(self._store, CLAMPED, whole_numbers(parts, int(terms.reach), vector.view(f"i{kind.itemsize}")))
-        return Ring(room, vector)
+        return Ring(buffer, vector)
 
 
 class MaskedCoordinatorSession(CoordinatorSession):

@@ -62,7 +62,7 @@ from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import PART, Answer, Array, Entropy, Message, Parcel, Terms
 from securetm.errors import BadVector, Malformed, NotInCohort, Refused, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange, UnexpectedMessage
-from securetm.sessions.framing import Label, Reader, Roomy, derive, hashed, head, place_bytes, places_bytes
+from securetm.sessions.framing import Label, MessageBuffer, Reader, derive, hashed, head, place_bytes, places_bytes
 from securetm.sessions.identities import COORDINATOR, KEY, SIGNATURE, Identity, PinnedRoster
 from securetm.sessions.sealing import public_key, shared_secret, shared_secrets
 from securetm.sessions.survivors import SurvivorList
@@ -87,7 +87,7 @@ def consent_body(place: int, outcome: Outcome) -> bytes:
 class Ring:
     """A copy of the vector in the ring, to which the masks are added where it lies, and the buffer around it."""
 
-    room: Roomy
+    buffer: MessageBuffer
     vector: Array
 
 
@@ -172,22 +172,22 @@ class MaskedPartyRound(PartyExchange):
         if not prekeys.left:
             raise NotPrepared()
         begun = Header(me, self._at(prekeys.next), self._entropy.bytes(SALT))
-        room = self._under(begun)
-        header = replace(begun, vector=vector_hash(room.content))
+        buffer = self._under(begun)
+        header = replace(begun, vector=vector_hash(buffer.content))
         signed = self._identity.sign(Label.VECTOR, header.body())
         prekeys.use(header.at.index, self._tag, signed)
         self._index = header.at.index
-        return room.enclose(signed)
+        return buffer.enclose(signed)
 
     def _again(self, signed: bytes) -> Message:
         """The message that was begun before: the same vector under the same prekey and salt, or none."""
         header = read_header(signed, self._identity.me)
-        room = self._under(header)
-        if vector_hash(room.content) != header.vector:
+        buffer = self._under(header)
+        if vector_hash(buffer.content) != header.vector:
             raise RoundAbandoned(self._tag.hex()[:16])
-        return room.enclose(signed)
+        return buffer.enclose(signed)
 
-    def _under(self, header: Header) -> Roomy:
+    def _under(self, header: Header) -> MessageBuffer:
         """The masked vector as it travels."""
         if self._ring is None:
             raise UnexpectedMessage(COORDINATOR)
@@ -196,7 +196,7 @@ class MaskedPartyRound(PartyExchange):
         apply_masks(ring.vector, self._masks(header, self._prepared))
         if sys.byteorder == "big":
             ring.vector.byteswap(inplace=True)
-        return ring.room
+        return ring.buffer
 
     def _masks(self, header: Header, prepared: Prepared) -> list[Mask]:
         """One mask of its own, and one with each neighbour."""
