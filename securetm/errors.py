@@ -409,12 +409,12 @@ class TooFewParties(SecuretmError):
 # ---- names -----------------------------------------------------------------------------------------------------------
 
 _ALIKE = 0.6  # of all letters, from which on a name counts as mistyped
-_LONGEST = 200
+_LONGEST_NAME = 200  # characters; a longer one is compared with none
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The beginning of a hint with the most similar name; empty where no name is similar."""
-    if len(name) > _LONGEST:
+    if len(name) > _LONGEST_NAME:
         return ""
     by_letters = {one.lower().replace("-", "_"): one for one in known}
     found = get_close_matches(name.lower().replace("-", "_"), by_letters, 1, _ALIKE)

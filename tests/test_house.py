@@ -108,6 +108,19 @@ def changed_names(function: ast.AST) -> Iterator[tuple[str, ast.AST]]:
             yield base(node.func.value), node
 
 
+def test_no_name_of_a_module_means_two_things() -> None:
+    """The later meaning would reach the functions above it, too: this happens where two files become one."""
+    twice = []
+    for path in (*files(), *sorted((ROOT / "lab").rglob("*.py"))):
+        seen = set[str]()
+        for node in tree(path).body:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+            names = {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+            twice += [f"{path.relative_to(ROOT)}: {name}" for name in names & seen]
+            seen |= names
+    assert not twice
+
+
 def test_no_function_changes_what_its_module_holds() -> None:
     found = {}
     for path in files():

@@ -114,9 +114,6 @@ def test_goals_say_what_was_reached() -> None:
     assert not any("2,000 of" in name for name in goals)  # no such row was made
 
 
-SUBJECTS = ("river water lake boat fish", "court judge trial law jury", "tensor matrix vector gradient loss")
-
-
 @pytest.mark.slow
 def test_the_cost_of_a_private_training_is_all_of_it() -> None:
     few = next(one for one in bench_private.measured() if one.name == MOMENTS)

@@ -96,7 +96,7 @@ def _first(mark: str, said: str) -> str:
 # what is not there is said, and compared with nothing.
 
 _IN_RELEASE = f"{STATEMENT}.json"
-_ANNEX = ".annex"  # in the names of pages that carry the statement's mark
+_ANNEX_PAGE = ".annex"  # in the names of pages that carry the statement's mark
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def _at_odds(path: Path, marks: Marks) -> Iterator[str]:
         )
     for name in marks.files:
         page = path.with_name(Path(name).name)
-        if _ANNEX in name and page.is_file():
+        if _ANNEX_PAGE in name and page.is_file():
             of = read_marks(page.read_bytes())
             if of is None or of.annex_of != marks.statement:
                 yield f"{name} is the annex of another statement"
