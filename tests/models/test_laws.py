@@ -29,20 +29,17 @@ EXACT = (  # whole numbers, or rows on a grid: a federation's sums are one machi
     SentenceLDA(K),
     SentenceLDA(K, sampler="mh", longest=4),
     Moments(K),
-    Moments(0),
-    Moments(K, alone=0.7, threads=2),
+    Moments(0, alone=0.7, threads=2),
 )
 CLOSE = (
     VariationalLDA(K),
     VariationalLDA(K, forgetting=0.3, repeats=1, threads=2),
-    NMF(K),
     NMF(K, weighting="log", threads=2),
     NMF(K, **NMF.budget_defaults),
 )
 STEPPING = (
     FedNMF(K, local_epochs=2),
-    FedNMF(K, local_epochs=2, mutual_information=0.0, weighting="l2"),
-    FedNMF(K, local_epochs=2, server="yogi", batch=2),
+    FedNMF(K, local_epochs=2, mutual_information=0.0, weighting="l2", server="yogi", batch=2),
 )
 ASKED = (  # settings at which a question could break its terms
     *EXACT,
@@ -121,7 +118,7 @@ class TestQuestionsAboutHeldOutWords(QueryLaws):
         return HeldOut(request.param, request.param.start(VOCABULARY, np.random.default_rng(0)))
 
 
-@pytest.mark.parametrize("model", [VariationalLDA(K), Moments(K), *CLOSE[2:]], ids=named)
+@pytest.mark.parametrize("model", [VariationalLDA(K), Moments(K), NMF(K), *CLOSE[2:]], ids=named)
 def test_no_document_moves_anothers_row(model: TopicModel) -> None:
     check_additive(model)
 

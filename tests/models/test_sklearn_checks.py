@@ -76,8 +76,8 @@ class WholeFedNMF(WholeCounts, REGISTRY.load("fednmf")):
 
 MODELS = [
     WholeLDA(n_topics=3),
-    WholeVariationalLDA(n_topics=3),
-    WholeNMF(n_topics=3),
+    pytest.param(WholeVariationalLDA(n_topics=3), marks=pytest.mark.slow),  # the same code asks it
+    pytest.param(WholeNMF(n_topics=3), marks=pytest.mark.slow),
     securetm.ProdLDA(n_topics=3, hidden=8, batch=32),
     pytest.param(securetm.NeuralLDA(n_topics=3, hidden=8, batch=32), marks=pytest.mark.slow),  # a network as ProdLDA
     pytest.param(WholeFedNMF(n_topics=3), marks=pytest.mark.slow),

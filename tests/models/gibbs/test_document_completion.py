@@ -7,12 +7,8 @@ import pytest
 from scipy import sparse
 
 from lab.synthetic_documents import LdaNodes, lda_nodes
-from securetm.contracts import Array
-from securetm.corpus.corpus import Corpus
 from securetm.models.lda.lda import LDA
-from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.models.mixed_topics import BagDocuments, Completion
-from securetm.models.nmf import NMF
 from tests.models.trained_by_hand import rounds
 
 PREVALENCE = np.array([0.6, 0.3, 0.1])
@@ -61,25 +57,13 @@ def test_topics_of_which_each_word_has_one_are_doubted_and_blurred_ones_are_not(
     assert Completion.around(sharp, np.full(3, np.nan), 1.0).prevalence.tolist() == [1 / 3] * 3
 
 
-def per_word(model: LDA | VariationalLDA | NMF, train: Corpus, judged: Corpus, number: int) -> tuple[float, float]:
-    """What the model predicts of the other half of each document, and what word frequencies do."""
-    state = model.start(train.vocabulary, np.random.default_rng(0))
-    blocks: dict[str, Array] = {}
-    state = rounds(model, state, train, blocks, number)
+def test_titles_are_predicted_better_than_by_word_frequencies() -> None:
+    """Where words are independent: see `test_likely_shares.py`."""
+    nodes = lda_nodes(LdaNodes(1, 10, 300, alpha=0.05, documents=1500, validation_documents=500, shortest=2, longest=6))
+    train, judged = (next(iter(part.values())) for part in (nodes.train, nodes.validation))
+    model = LDA(n_topics=10)
+    state = rounds(model, model.start(train.vocabulary, np.random.default_rng(0)), train, {}, 20)
     seen, unseen = judged.halves(0)
     often = 1.0 + np.asarray(train.counts.sum(axis=0)).ravel()
-    words = unseen.counts.sum()
-    alone = (unseen.counts @ np.log(often / often.sum())).sum() / words
-    return model.log_likelihood(state, seen, unseen).sum() / words, alone
-
-
-@pytest.mark.parametrize(
-    ("model", "alpha"), [(LDA(n_topics=10), 0.05), (VariationalLDA(n_topics=10), 50.0)], ids=["of topics", "independent words"]
-)
-def test_titles_are_predicted_better_than_by_word_frequencies_and_hardly_worse_where_words_are_independent(
-    model: LDA | VariationalLDA, alpha: float
-) -> None:
-    nodes = lda_nodes(LdaNodes(1, 10, 300, alpha=alpha, documents=1500, validation_documents=500, shortest=2, longest=6))
-    train, judged = (next(iter(part.values())) for part in (nodes.train, nodes.validation))
-    found, alone = per_word(model, train, judged, 20)
-    assert found > alone + (0.5 if alpha < 1 else -0.2)  # independent words: the shares that `infer` finds lose 0.3 here
+    alone = (unseen.counts @ np.log(often / often.sum())).sum()
+    assert model.log_likelihood(state, seen, unseen).sum() > alone + 0.5 * unseen.counts.sum()

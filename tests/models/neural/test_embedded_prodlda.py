@@ -53,7 +53,7 @@ def test_the_gradient_is_that_of_the_losses():
 def test_no_document_changes_a_bit_of_what_another_one_gives(dtype):
     net = embedded(dtype)
     state, (counts, keys) = state_of(net, 300), few(300, 30)
-    for size in range(2, 30):
+    for size in (2, 3, 8, 9, 17, 29):
         both, without = net.losses(state, counts[:size], keys[:size]), net.losses(state, counts[1:size], keys[1:size])
         np.testing.assert_array_equal(both.norms(np.arange(size))[1:], without.norms(np.arange(size - 1)))
         left_out = np.r_[0.0, np.ones(size - 1)].astype(dtype)

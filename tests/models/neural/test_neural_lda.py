@@ -2,15 +2,16 @@ import numpy as np
 import pytest
 import torch
 from scipy import sparse
-from torch.nn import functional
 
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.models.given_documents import as_documents
-from securetm.models.neural.network import NetworkShape, Prior
+from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.neural_lda import NeuralLDA, prevalence
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.torch_kernels import TorchKernels
+
+from .spelled import autograd_rows
 
 torch.set_num_threads(1)
 WORDS = 40
@@ -36,34 +37,6 @@ def state():
     return {**fresh, "weights": fresh["weights"] + rng.normal(0, 0.2, fresh["weights"].shape), "step": np.array([3])}
 
 
-def spelled_loss(net, flat, counts, hidden, normal, theta):
-    """The loss in torch's own words."""
-    layer = NetworkShape(WORDS, net.hidden, net.n_topics).views(flat)
-    counts, k = torch.from_numpy(counts.astype(float)), net.n_topics
-    rest = functional.softplus(functional.normalize(torch.log1p(counts), dim=1) @ layer["words"] + layer["words_bias"])
-    rest = functional.softplus(rest @ layer["inner"] + layer["inner_bias"]) * hidden
-    head = rest @ layer["head"] + layer["head_bias"]
-    mean, spread = (functional.layer_norm(x, (k,)) for x in (head[:, :k], head[:, k:]))
-    share = torch.softmax(mean + torch.exp(0.5 * spread) * normal, 1) * theta
-    likely = torch.softmax(net.gain / net.word_spread * layer["topics"] + layer["background"], 1)
-    prior = Prior.laplace(net.alpha, k, net.prior_weight)
-    apart = 0.5 * ((spread.exp() + mean**2) / prior.variance - 1 + np.log(prior.variance) - spread).sum(1)
-    return -(counts * torch.log(share @ likely)).sum(1) + prior.weight * apart
-
-
-def autograd_rows(net, state, documents):
-    noise = net._noise(state, documents.keys)
-    rows, values = [], []
-    for i in range(len(documents)):
-        flat = torch.from_numpy(state["weights"].copy()).requires_grad_()
-        one = [torch.from_numpy(x[i : i + 1]) for x in (noise.hidden, noise.normal, noise.theta)]
-        loss = spelled_loss(net, flat, documents.counts[[i]].toarray(), *one).sum()
-        loss.backward()
-        rows.append(flat.grad.numpy())
-        values.append(loss.item())
-    return np.array(rows), np.array(values)
-
-
 @pytest.mark.parametrize("kernels", ["fixed order", "torch"])
 def test_values_norms_and_gradients_are_those_of_autograd(kernels, state, documents):
     net = model()
@@ -80,8 +53,7 @@ def test_values_norms_and_gradients_are_those_of_autograd(kernels, state, docume
     np.testing.assert_allclose(losses.norms(owners), together, rtol=1e-9)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("size", [1.0, 1e6])
+@pytest.mark.parametrize(("dtype", "size"), [("float32", 1e6), ("float64", 1.0)])
 def test_a_norm_bounds_the_gradient_that_is_summed(dtype, size, documents):
     """Also where weights make probabilities of 0 and 1, so that the terms of a gradient cancel."""
     net, rng = model(dtype=dtype), np.random.default_rng(4)
@@ -122,12 +94,10 @@ def gain_over_frequencies(net, state, known, held):
     return (net.log_likelihood(state, given, asked) - alone).sum() / asked.counts.sum()
 
 
-@pytest.mark.parametrize(("epochs", "least"), [(30, 0.3)])
-def test_few_titles_are_predicted_better_than_by_word_frequencies(epochs, least):
-    """Also after few steps, and after so many that topics know every title."""
+def test_few_titles_are_predicted_better_than_by_word_frequencies():
     known, held = titles(1_000, seed=0), titles(2_000, seed=1)
-    net = NeuralLDA(n_topics=6, hidden=50, batch=160, learning_rate=5e-3, device="cpu").fit(known, epochs=epochs, seed=0)
-    assert gain_over_frequencies(net, net.learned.state, known, held) > least
+    net = NeuralLDA(n_topics=6, hidden=50, batch=160, learning_rate=5e-3, device="cpu").fit(known, epochs=30, seed=0)
+    assert gain_over_frequencies(net, net.learned.state, known, held) > 0.3
 
 
 def test_before_any_word_is_seen_words_are_as_frequent_as_in_all_topics_together(state, documents):

@@ -8,8 +8,10 @@ from torch.nn import functional
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.models.given_documents import as_documents
-from securetm.models.neural.network import NetworkShape, Prior
+from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
+
+from .spelled import autograd_rows, spelled_loss
 
 torch.set_num_threads(1)
 WORDS = 40
@@ -32,37 +34,6 @@ def asked(net, state, documents):
     clipped_sum = ClippedRowSum(query.terms)
     query.answer(documents, clipped_sum, {}, np.random.default_rng(9))
     return clipped_sum.blocks()
-
-
-def autograd_rows(net, state, documents):
-    """One gradient per document from torch's autograd over a network spelled in its own layers."""
-    noise = net._noise(state, documents.keys)
-    rows, values = [], []
-    for i in range(len(documents)):
-        flat = torch.from_numpy(state["weights"].copy()).requires_grad_()
-        one = [torch.from_numpy(x[i : i + 1]) for x in (noise.hidden, noise.normal, noise.theta)]
-        loss = spelled_loss(net, flat, documents.counts[[i]].toarray(), *one).sum()
-        loss.backward()
-        rows.append(flat.grad.numpy())
-        values.append(loss.item())
-    return np.array(rows), np.array(values)
-
-
-def spelled_loss(net, flat, counts, hidden, normal, theta, decode=None):
-    layer = NetworkShape(WORDS, net.hidden, net.n_topics).views(flat)
-    counts = torch.from_numpy(counts.astype(float))
-    rest = functional.normalize(torch.log1p(counts), dim=1)
-    rest = functional.softplus(rest @ layer["words"] + layer["words_bias"])
-    rest = functional.softplus(rest @ layer["inner"] + layer["inner_bias"]) * hidden
-    head = rest @ layer["head"] + layer["head_bias"]
-    k = net.n_topics
-    mean, spread = (functional.layer_norm(x, (k,)) for x in (head[:, :k], head[:, k:]))
-    share = torch.softmax(mean + torch.exp(0.5 * spread) * normal, 1) * theta
-    normal = (decode or (lambda x: functional.layer_norm(x, (WORDS,))))(share @ layer["topics"])
-    logits = net.gain * normal + layer["background"]
-    prior = Prior.laplace(net.alpha, net.n_topics, net.prior_weight)
-    apart = 0.5 * ((spread.exp() + mean**2) / prior.variance - 1 + np.log(prior.variance) - spread).sum(1)
-    return -(counts * torch.log_softmax(logits, 1)).sum(1) + prior.weight * apart
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_a_row_is_the_same_to_the_last_bit_wherever_it_stands(name, dtype, threa
     lengths, rows = rows_of(net, state, documents, range(DOCUMENTS))
     assert np.isfinite(lengths).all()
     shuffled = np.random.default_rng(2).permutation(DOCUMENTS)
-    for order in (shuffled, shuffled[:7], shuffled[7:], [3], [4, 3], np.repeat(shuffled[:2], 3)):
+    for order in (shuffled, shuffled[:7], [3], np.repeat(shuffled[:2], 3)):
         some_lengths, some_rows = rows_of(net, state, documents, order)
         assert np.array_equal(some_lengths, lengths[order])
         assert np.array_equal(some_rows, rows[order])
@@ -94,5 +94,5 @@ def test_neighbouring_sums_are_a_radius_apart_and_hardly_more(name, dtype):
 
     everybody = np.arange(DOCUMENTS)
     whole = total(everybody)
-    for gone in range(DOCUMENTS):
+    for gone in range(0, DOCUMENTS, 4):
         assert np.linalg.norm(whole - total(np.delete(everybody, gone))) <= 1.0 + 1e-9

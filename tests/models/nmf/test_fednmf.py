@@ -85,8 +85,7 @@ def test_the_squared_distances_step_is_that_of_autograd() -> None:
         np.testing.assert_allclose(moved, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e4, 1e18])
-@pytest.mark.parametrize("information", [0.0, 100.0])
+@pytest.mark.parametrize(("scale", "information"), [(1.0, 100.0), (1e4, 0.0), (1e18, 100.0)])
 def test_numbers_stay_finite(scale: float, information: float) -> None:
     """Steps as long as can be set, and weights as a coordinator may choose them."""
     settings = {"weighting": "counts", "learning_rate": 1e9, "critic_rate": 1.0, "mutual_information": information}
@@ -104,8 +103,7 @@ def test_numbers_stay_finite(scale: float, information: float) -> None:
 # ---- rounds ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("information", [0.0, 0.1])
-@pytest.mark.parametrize("weighting", ["counts", "l2"])
+@pytest.mark.parametrize(("information", "weighting"), [(0.0, "l2"), (0.1, "counts")])
 def test_planted_topics_are_found(information: float, weighting: str) -> None:
     model = small(mutual_information=information, weighting=weighting).fit(planted(), epochs=20, seed=1)
     heaviest = {frozenset(int(word[1:]) // 10 for word in words) for words in model.top_words(8)}

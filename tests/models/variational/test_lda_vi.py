@@ -20,19 +20,12 @@ from securetm.models.lda.lda_vi import DocumentBounds, VariationalLDA, _digamma,
 from securetm.models.mixed_topics import Bags
 from securetm.models.noisy_counts import NoisedCounts
 from securetm.models.quality import top_words
+from tests.models import trained_by_hand
+from tests.models.trained_by_hand import VOCABULARY, WORDS
 
-WORDS = 60
-VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
 
-
-def planted(documents: int = 240, seed: int = 0) -> Corpus:
-    """Documents of one of three topics, each with twenty words of its own."""
-    rng = np.random.default_rng(seed)
-    counts = rng.poisson(0.05, (documents, WORDS))
-    for i in range(documents):
-        t = i % 3
-        counts[i, 20 * t : 20 * t + 20] += rng.poisson(1.0, 20)
-    return Corpus(HeldDocuments(sparse.csr_array(counts), VOCABULARY, np.arange(documents, dtype=np.uint64)))
+def planted(documents: int = 240) -> Any:
+    return trained_by_hand.planted(documents)[0]
 
 
 def total_of(model: VariationalLDA, state: State, documents: Any, radius: float = np.inf) -> Array:
