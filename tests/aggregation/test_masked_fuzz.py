@@ -88,19 +88,19 @@ def ends_well(kind: Kind, change: Change, resign: bool) -> None:
     assert refusal.advice()
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.sampled_from((*STAGES, *FROM_COORDINATOR)), changes())
 def test_altered_messages_end_in_a_named_refusal_or_do_nothing(kind: Kind, change: Change) -> None:
     ends_well(kind, change, resign=False)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.sampled_from((Kind.COMMIT, Kind.SHARES, Kind.STORED, Kind.UNMASKED)), changes())
 def test_a_party_that_signs_nonsense_spoils_no_sum(kind: Kind, change: Change) -> None:
     ends_well(kind, change, resign=True)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.binary(max_size=300), st.sampled_from(sorted(Kind)), st.booleans())
 def test_noise_ends_in_a_named_refusal_at_every_step(noise: bytes, kind: Kind, headed: bool) -> None:
     message = bytes((VERSION, kind)) + noise if headed else noise
@@ -145,10 +145,9 @@ def test_a_small_message_that_promises_much_takes_no_memory(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(Kind))
-@pytest.mark.parametrize("filled", [b"\0", b"\xff"])
-def test_a_large_message_is_held_at_most_once_more(kind: Kind, filled: bytes) -> None:
+def test_a_large_message_is_held_at_most_once_more(kind: Kind) -> None:
     """Where a signature stands at the end of a message, what it signs is one copy of it."""
-    message = bytes((VERSION, kind)) + filled * (1 << 22)
+    message = bytes((VERSION, kind)) + b"\xff" * (1 << 22)
     tracemalloc.start()
     for receive in STEPS:
         with pytest.raises(Refused):

@@ -35,7 +35,7 @@ def test_the_prime_is_prime_and_the_first_above_all_secrets_of_32_bytes() -> Non
     assert not any(is_prime(n) for n in range(2**256 + 1, PRIME, 2))
 
 
-@pytest.mark.parametrize(("holders", "threshold"), [(1, 1), (2, 2), (3, 2), (5, 3), (7, 7), (40, 21)])
+@pytest.mark.parametrize(("holders", "threshold"), [(1, 1), (5, 3), (40, 21)])
 def test_any_enough_shares_make_every_secret(holders: int, threshold: int) -> None:
     secrets = [bytes(32), b"\xff" * 32, *(OperatingSystem().bytes(32) for _ in range(4))]
     dealt = deal(secrets, range(1, holders + 1), threshold, OperatingSystem())
@@ -65,17 +65,6 @@ def test_too_few_shares_fit_every_secret() -> None:
         weights = weights_at_zero((1, 2, 3))
         third = (wanted - weights[0] * known[0] - weights[1] * known[1]) * pow(weights[2], -1, PRIME) % PRIME
         assert combine((*points, 3), [*known, third]) == wanted
-
-
-def test_a_false_share_makes_another_value() -> None:
-    dealt = deal([b"a" * 32], (1, 2, 3), 3, OperatingSystem())
-    assert combine((1, 2, 3), [dealt[0][0], dealt[1][0], dealt[2][0] ^ 1]) != int.from_bytes(b"a" * 32, "big")
-
-
-def test_shares_of_one_holder_are_spread_over_the_field() -> None:
-    shares = [deal([bytes(32)], (1,), 2, OperatingSystem())[0][0] for _ in range(400)]
-    assert abs(sum(share < PRIME // 2 for share in shares) - 200) < 90  # nine standard deviations
-    assert len(set(shares)) == 400
 
 
 def test_a_bundle_with_a_number_that_is_not_below_the_prime_is_refused() -> None:

@@ -47,13 +47,6 @@ def test_stochastic_rounding_is_right_on_average() -> None:
     assert abs(draws.mean() - 0.3) < 0.0072  # seven deviations
 
 
-def test_nearest_rounding_gives_the_same_bytes_again() -> None:
-    mechanism = FixedPoint()
-    terms = mechanism.admit(REAL, COHORT)
-    values = np.random.default_rng(1).normal(size=1000).astype(np.float32)
-    assert np.array_equal(mechanism.on_vector(values, terms, context()), mechanism.on_vector(values, terms, context()))
-
-
 def test_what_is_out_of_range_is_clamped_and_only_counted_at_the_party() -> None:
     mechanism, here = FixedPoint(span=1.0), context()
     terms = mechanism.admit(REAL, COHORT)
@@ -92,12 +85,19 @@ def test_whole_numbers_beyond_the_reach_are_clamped_on_both_sides_and_counted(bi
     assert int.from_bytes(here.store.get(CLAMPED) or b"") == 2
 
 
-def test_noise_may_not_come_before_rounding() -> None:
-    with pytest.raises(Mismatch, match="a share of noise must be added"):
-        FixedPoint().admit(Terms(REAL.layout, noised=Noised.SHARE), COHORT)
-
-
-@pytest.mark.parametrize("setting", [{"span": 0.0}, {"wide_span": float("inf")}, {"rounding": "up"}, {"ring": 16}])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"span": 0.0},
+        {"wide_span": float("inf")},
+        {"rounding": "up"},
+        {"ring": 16},
+        {"headroom": 1.0},
+        {"headroom": -0.1},
+        {"steps": 0.5},
+        {"crowd": 0},
+    ],
+)
 def test_settings_are_checked(setting: dict[str, object]) -> None:
     with pytest.raises(BadSetting):
         FixedPoint(**setting)  # type: ignore[arg-type]
@@ -173,12 +173,6 @@ def test_whole_noise_on_whole_numbers_passes_and_the_rest_is_refused() -> None:
     for terms in (replace(whole, domain=Domain.REAL), replace(whole, noised=Noised.SHARE)):
         with pytest.raises(Mismatch, match="a share of noise must be added"):
             FixedPoint().admit(terms, COHORT)
-
-
-@pytest.mark.parametrize("setting", [{"headroom": 1.0}, {"headroom": -0.1}, {"steps": 0.5}, {"steps": np.inf}, {"crowd": 0}])
-def test_settings_of_the_clipped_grid_are_checked(setting: dict[str, Any]) -> None:
-    with pytest.raises(BadSetting):
-        FixedPoint(**setting)
 
 
 def test_a_second_grid_is_refused() -> None:

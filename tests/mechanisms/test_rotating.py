@@ -14,7 +14,6 @@ from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.rotating import Rotation
 from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context
-from tests.effort import worked
 from tests.mechanisms.noisy import COUNTS
 
 REAL = Terms((Block("a", (3, 2)), Block("b", (5,))), bits=64)
@@ -98,12 +97,6 @@ def test_what_is_not_a_real_sum_passes(terms: Terms) -> None:
 def test_noise_comes_after_it() -> None:
     with pytest.raises(Mismatch, match="a share of noise must be added"):
         Rotation().admit(replace(REAL, noised=Noised.WHOLE), COHORT)
-
-
-def test_a_million_values_take_little_time() -> None:
-    terms, vector = replace(REAL, layout=(Block("a", (1_000_000,)),)), np.ones(1_000_000, np.float32)
-    Rotation().on_vector(vector, terms, context())
-    assert worked(lambda: Rotation().on_vector(vector, terms, context())) < 5  # a product with the matrix takes hours
 
 
 def test_behind_the_grid_it_is_refused() -> None:

@@ -19,7 +19,7 @@ from securetm.mechanisms.samplers import (
     rounded_gaussian,
     skellam,
 )
-from tests.mechanisms.known_laws import CASES, DRAWS, LAWS, RARE, gaussian_below, p_value, skellam_below
+from tests.mechanisms.known_laws import CASES, DRAWS, LAWS, RARE, p_value
 from tests.quick_part import quick
 
 
@@ -37,7 +37,7 @@ def test_a_million_draws_have_the_law(law: str, parameter: float) -> None:
     assert 0 < sampler.failure_probability < 2.0**-100
 
 
-@pytest.mark.parametrize(("law", "parameter"), [(law, p) for law, p in CASES if p > 2])
+@pytest.mark.parametrize(("law", "parameter"), [(law, p) for law, p in CASES if p in (8.0, 64, 1000.0)])
 def test_half_the_noise_is_noticed(law: str, parameter: float) -> None:
     make, below, _ = LAWS[law]
     half = make(parameter / 4 if law == "skellam" else parameter / 2)
@@ -64,10 +64,9 @@ def test_a_biased_bit_is_noticed(law: str, parameter: float) -> None:
 
 
 @pytest.mark.parametrize("make", [discrete_laplace, discrete_gaussian, rounded_gaussian])
-@pytest.mark.parametrize("scale", [1e5, 3e8])
-def test_places_inside_a_block_are_all_alike(make: Callable[[float], Sampler], scale: float) -> None:
+def test_places_inside_a_block_are_all_alike(make: Callable[[float], Sampler]) -> None:
     """A scale is 64 to 128 blocks wide: 64 parts of a block are equally likely, up to what 1e6 draws cannot see."""
-    sampler = make(scale)
+    sampler = make(3e8)
     assert isinstance(sampler, StaircaseSampler)
     part = (sampler.draw(OperatingSystem(), DRAWS) >> (sampler.stairs.bits - 6)) & 63
     counts = np.bincount(part, minlength=64)
@@ -102,19 +101,6 @@ def test_far_reaches_stay_ordered() -> None:
     for sampler in (discrete_gaussian(20.0), discrete_gaussian(2000.0), discrete_laplace(2000.0)):
         reaches = [sampler.reach(2.0**-bits) for bits in range(1, 115)]
         assert reaches == sorted(reaches)
-
-
-def test_a_sum_of_skellam_shares_is_skellam() -> None:
-    entropy = OperatingSystem()
-    total = sum(skellam(16.0).draw(entropy, DRAWS // 4) for _ in range(4))
-    assert p_value(total, skellam_below(64.0), 8.0) > RARE
-
-
-def test_a_sum_of_discrete_gaussian_shares_is_nearly_one() -> None:
-    """Five shares of deviation 2: the sum's law differs by about exp(-pi^2 4), far below what these draws see."""
-    entropy = OperatingSystem()
-    total = sum(discrete_gaussian(2.0).draw(entropy, DRAWS // 4) for _ in range(5))
-    assert p_value(total, gaussian_below(math.sqrt(20.0)), math.sqrt(20.0)) > RARE
 
 
 def theirs(kind: str, scale: float, n: int) -> Array:

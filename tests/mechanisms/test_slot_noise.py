@@ -202,7 +202,7 @@ VECTOR_FINE = ([0, 2, 5, 7], [5, 7, 0, 5, 6, 4, 6], [249085.0, 89992.0, 279801.0
 
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("epsilon", [2.0**-10, 100.0])
-@pytest.mark.parametrize("threshold", [0.0, 0.9, 40.0])
+@pytest.mark.parametrize("threshold", [0.0, 40.0])
 @pytest.mark.parametrize("size", [0, 3])
 def test_extreme_settings(size: int, threshold: float, epsilon: float, whole: bool) -> None:
     law = SlotNoise(size, epsilon, threshold, whole)

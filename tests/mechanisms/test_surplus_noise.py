@@ -78,7 +78,7 @@ def variance(vector: Array) -> float:
 # ---- how much is measured out ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("members", [2, 3, 5, 6, 10, 41, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("members", [2, 3, 6, 10, pytest.param(200, marks=pytest.mark.slow)])
 def test_whoever_remains_honest_noise_is_as_promised_and_little_more(members: int) -> None:
     for threshold in range(2, members + 1):
         for colluding in range(threshold - 1):
@@ -122,8 +122,7 @@ def test_a_sum_without_anybody_missing_has_the_noise_of_its_honest_parties_only(
 # ---- in a masked federation --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("missing", [0, 1, 2])
-@pytest.mark.parametrize("consistency", [True, False])
+@pytest.mark.parametrize(("missing", "consistency"), [(0, True), (1, False), (2, True)])
 def test_the_noise_in_the_opened_sum_is_what_is_stated_and_honest_noise_is_as_promised(missing: int, consistency: bool) -> None:
     run = noised(consistency=consistency, leaves={Kind.MASKED: set(names(N)[:missing])})
     opened = run.opened()
