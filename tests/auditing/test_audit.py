@@ -194,17 +194,6 @@ def test_a_given_run_is_tried_beside_the_baseline(tmp_path: Path, documents_file
         audit(plan, recorded("open", 8, 1, with_content=False).path)
 
 
-def test_an_attack_that_cannot_break_the_baseline_tests_nothing(tmp_path: Path, documents_file: Path) -> None:
-    """Batches of 25 are beyond the decoder attack: it finds nothing to read, and the audit says so."""
-    blunt = write_plan(tmp_path / "blunt.toml", documents_file, attack="decoder_inversion", batch=25)
-    found = audit(blunt)
-    assert [finding.outcome.verdict for finding in found.findings] == [NOT_TESTED, NOT_TESTED]
-    assert found.findings[0].outcome.why == "there was nothing to try it on"
-    assert "did not break the baseline" in found.findings[1].outcome.why
-    assert found.findings[0].attempt.baseline
-    assert found.refuted_claims == ()
-
-
 def test_an_effort_that_no_attack_asks_for_is_the_plans_fault(tmp_path: Path, documents_file: Path) -> None:
     plan = write_plan(tmp_path / "zeal.toml", documents_file)
     plan.write_text(plan.read_text("utf-8").replace("rounds = 2", "rounds = 2, zeal = 4"), "utf-8")

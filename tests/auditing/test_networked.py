@@ -53,13 +53,6 @@ def test_the_judge_counts_what_took_part(networked: RunFolder) -> None:
             assert truth.worked[serial, name] == truth.batches[serial, name].sum()
 
 
-def test_an_audit_reads_the_run(networked: RunFolder, tmp_path: Path, documents_file: Path) -> None:
-    found = audit(write_plan(tmp_path / "given.toml", documents_file), networked.path)
-    assert [(one.run.profile, one.attempt.baseline) for one in found.findings] == [("open", True), ("masked", False)]
-    assert found.findings[1].outcome.measured.value == 0.0
-    assert not found.refuted_claims
-
-
 def test_a_run_without_its_parties_documents_cannot_be_judged(
     networked: RunFolder, tmp_path: Path, documents_file: Path
 ) -> None:
