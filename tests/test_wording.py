@@ -94,7 +94,6 @@ TYPED = {
     "securetm/auditing/foreign.py": "a command line",
     "securetm/reports/choosing.py": "quotes what was typed, and writes a plan: what it says is what is allowed",
     "securetm/reports/budget_sliders.py": "names of choices in a page",
-    "securetm/auditing/record.py": "quotes a record that contradicts itself",
     "securetm/reports/audits/records.py": "quotes a file that contradicts itself",
 }
 ESTIMATES = {
