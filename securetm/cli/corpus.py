@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,10 +14,14 @@ from securetm.cli.run import plan_settings
 from securetm.settings import from_table, require
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from securetm.corpus.building import Embed
     from securetm.corpus.tokeniser import Tokeniser
     from securetm.plans.schema import Plan
     from securetm.reports.terminal import Bars
+
+_MB = 1 << 20
 
 
 @command("Write documents to disk in blocks.", "notes.jsonl --out notes")
@@ -49,12 +54,10 @@ def build(
     """
     from securetm.corpus.corpus_build import CorpusBuild, left_for_documents
     from securetm.corpus.records import Columns
-    from securetm.plans.recommend import read_plan
-    from securetm.reports.evaluation import show_manifest
 
     columns = Columns(text, label, party, date, person, embedding, id_)
     chosen = _tokeniser_settings(set_ or [])
-    whole = None if plan is None else read_plan(plan, chosen)
+    whole = None if plan is None else _plan_in(plan, chosen)
     tokeniser = _tokeniser(chosen) if whole is None else whole.tokeniser.make()
     with to.bars() as bars:
         embed = None if whole is None or embedding else _embed(whole, bars)
@@ -71,7 +74,7 @@ def build(
             bars,
         ).run()
     facts = manifest.facts(out)
-    show_manifest(facts, to.results)
+    _show_manifest(facts, to.results)
     return facts
 
 
@@ -87,14 +90,13 @@ def show(
     No document is shown. Its files are compared in size with what was written; with --verify, every byte is.
     """
     from securetm.corpus.store import opened
-    from securetm.reports.evaluation import show_manifest
 
     store = opened(folder)
     if verify:
         with to.late_bars() as bars:
             store.verify(bars)
     facts: dict[str, Any] = {**store.manifest.facts(folder), "verified": verify}
-    show_manifest(facts, to.results)
+    _show_manifest(facts, to.results)
     return facts
 
 
@@ -116,10 +118,36 @@ def _tokeniser(settings: dict[str, str]) -> Tokeniser:
     ).make()
 
 
+def _plan_in(path: Path, chosen: Mapping[str, Any]) -> Plan:
+    from securetm.plans.recommend import read_plan  # it brings the compiler of the models: 50 MB that documents may need
+
+    return read_plan(path, chosen)
+
+
 def _embed(plan: Plan, bars: Bars) -> Embed | None:
     from securetm.federation.sources import embed_of
 
     return embed_of(plan, bars)
+
+
+def _show_manifest(facts: Mapping[str, Any], to: Console) -> None:
+    """What a corpus on disk holds: one row for each figure."""
+    from securetm.reports.document import Table
+    from securetm.reports.terminal import show
+
+    left_out = f" ({facts['left_out']:,} without a word are left out)" if facts["left_out"] else ""
+    blocks = f"{facts['blocks']:,} of {facts['block_documents']:,} documents; the largest takes"
+    rows = (
+        ("documents", f"{facts['documents']:,}{left_out}"),
+        ("words", f"{facts['words']:,} different, {facts['tokens']:,} in all"),
+        ("columns", ", ".join(facts["columns"]) or "none but the text"),
+        ("blocks", f"{blocks} {facts['largest_block_bytes'] / _MB:,.1f} MB"),
+        ("files", f"{facts['shards']:,} of {facts['bytes'] / _MB:,.1f} MB together"),
+        ("tokeniser", ", ".join(f"{name} = {value}" for name, value in facts["tokeniser"].items())),
+        ("digest", facts["digest"]),
+        *([("compared", "every byte is as it was written")] if facts.get("verified") else []),
+    )
+    show([Table(("", ""), rows, title=f"Corpus {facts['name']} in {facts['folder']}", kind="facts")], to)
 
 
 def _about(context: typer.Context) -> None:

@@ -33,7 +33,7 @@ from securetm.models.fixed_order import overlaps, plus, product
 from securetm.models.mixed_topics import BagDocuments, Bags, Completion, MixedTopics, kept_fit, without_kept
 from securetm.models.noisy_counts import likely_totals
 from securetm.models.public_knowledge import PublicKnowledge
-from securetm.models.questions.words import total_of
+from securetm.models.questions.words import MOST_PAIRED, total_of
 from securetm.settings import within
 
 # ---- rows of documents ---------------------------------------------------------------------------------------------------
@@ -373,7 +373,6 @@ def _together(even: Array, topics: Array, prevalence: Array) -> Array:
 MOST_TOPICS = 1000
 Topics = Annotated[int, within(0, MOST_TOPICS)]
 MOST_FOUND = 100  # topics, where their number follows from the noise
-MOST_WORDS = 10_000  # 50 million numbers
 _SHOWN = 50  # eigenvalues that are kept
 _FOLDING = 100  # passes over a document, where its shares do not settle earlier
 _LEAST = 1e-12  # of a word in a topic
@@ -496,12 +495,12 @@ class Moments(MixedTopics):
 
 def check_pairs(words: int) -> None:
     """Refuses more words than a sum of all pairs takes."""
-    if words > MOST_WORDS:
+    if words > MOST_PAIRED:
         raise Failed(
             "the model moments counts every pair of words, and {words:,} words are more than the {most:,} that it takes",
             hint="keep fewer words (vocabulary.max_words), or take lda-vi, which counts words in topics",
             words=words,
-            most=MOST_WORDS,
+            most=MOST_PAIRED,
         )
 
 

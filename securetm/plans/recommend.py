@@ -18,7 +18,7 @@ from typing import Any
 from securetm.contracts import Budget, Profile, TopicModel, Unit
 from securetm.corpus.text_embeddings import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
 from securetm.corpus.word_vectors import GLOVE, VectorSource, installed_vectors
-from securetm.models.moments import MOST_WORDS
+from securetm.models.questions.words import MOST_PAIRED
 from securetm.plans.checks import check_completed, check_request, check_under_profile, hidden_documents, idle_in
 from securetm.plans.profiles import ProfileFile, make_model, model_class, noise_of_whole_budget
 from securetm.plans.rules import (
@@ -215,7 +215,7 @@ class _Choosing:
         said = training.start or training.vectors or training.continue_from
         told = training.documents and training.document_length and self.plan.privacy.unit != Unit.PERSON.value
         by_rule = model.short_by_pairs and model.budget_rounds and model.starts_public and not model.needs_public
-        can_ask = self.hides and self.profile.aggregation.opened_by == "coordinator" and words <= MOST_WORDS
+        can_ask = self.hides and self.profile.aggregation.opened_by == "coordinator" and words <= MOST_PAIRED
         if said or not (told and by_rule and can_ask):
             return
         if asks_first(training.documents, training.document_length, self._topics, words, self.noise):

@@ -78,26 +78,6 @@ def _figure(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3f}"
 
 
-_MB = 1 << 20
-
-
-def show_manifest(facts: Mapping[str, Any], to: Console) -> None:
-    """What a corpus on disk holds: one row for each figure."""
-    left_out = f" ({facts['left_out']:,} without a word are left out)" if facts["left_out"] else ""
-    blocks = f"{facts['blocks']:,} of {facts['block_documents']:,} documents; the largest takes"
-    rows = (
-        ("documents", f"{facts['documents']:,}{left_out}"),
-        ("words", f"{facts['words']:,} different, {facts['tokens']:,} in all"),
-        ("columns", ", ".join(facts["columns"]) or "none but the text"),
-        ("blocks", f"{blocks} {facts['largest_block_bytes'] / _MB:,.1f} MB"),
-        ("files", f"{facts['shards']:,} of {facts['bytes'] / _MB:,.1f} MB together"),
-        ("tokeniser", ", ".join(f"{name} = {value}" for name, value in facts["tokeniser"].items())),
-        ("digest", facts["digest"]),
-        *([("compared", "every byte is as it was written")] if facts.get("verified") else []),
-    )
-    show([Table(("", ""), rows, title=f"Corpus {facts['name']} in {facts['folder']}", kind="facts")], to)
-
-
 MOST_NAMES = 8  # in one sentence
 
 

@@ -110,8 +110,8 @@ def test_the_plan_has_the_settings_of_the_forecast_and_a_run_forecasts_the_same(
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", TO_EACH)
 def test_check_and_run_take_every_plan_as_it_is(profile: str, tmp_path: Path) -> None:
-    write_documents(tmp_path / "notes.jsonl", 130)
-    plan, sizes = tmp_path / "plan.toml", ("--parties", "5", "--documents", "650", "--per-person", "0", "--purpose", "explore")
+    write_documents(tmp_path / "notes.jsonl", 160)
+    plan, sizes = tmp_path / "plan.toml", ("--parties", "5", "--documents", "800", "--per-person", "0", "--purpose", "explore")
     notes = ("--corpus", str(tmp_path / "notes.jsonl"), "--language", "english", "--out", str(plan))
     said = securetm("choose", *sizes, *TO_EACH[profile], *notes, "--json")
     assert (said.code, said.json["profile"]) == (0, profile), said.err

@@ -16,6 +16,7 @@ from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Doma
 from securetm.errors import BadSetting, Failed, Misuse, Refused
 
 MOST_WORDS = 1_000_000  # of one party
+MOST_PAIRED = 10_000  # words whose pairs are asked for: 50 million numbers
 LONGEST_WORD = 100  # characters
 
 
