@@ -47,6 +47,8 @@ FORBIDDEN = (
     "securetm.corpus",
     "securetm.resources",
 )
+# the class of documents, which attacks make of counts; its ways to a folder are barred below
+IN_MEMORY = {"securetm.corpus.corpus.Corpus", "securetm.corpus.held_documents.HeldDocuments"}
 WAYS_OUT = (
     "pathlib",
     "os",
@@ -70,7 +72,8 @@ def _imports(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         if isinstance(node, ast.ImportFrom):
-            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+            named = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= set() if named <= IN_MEMORY else named | {str(node.module)}
     return found
 
 
@@ -79,6 +82,8 @@ def _offences(path: Path) -> list[str]:
     barred = [name for name in names if any(name == wall or name.startswith(f"{wall}.") for wall in FORBIDDEN)]
     barred += [name for name in names if name.split(".")[0] in WAYS_OUT]
     called = {node.func.id for node in ast.walk(ast.parse(path.read_text("utf-8"))) if _is_plain_call(node)}  # type: ignore[attr-defined]
+    used = {node.attr for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Attribute)}
+    barred += used & {"load", "save", "gathered"}
     return [*barred, *(called & {"open", "__import__", "eval", "exec", "globals", "vars"})]
 
 
@@ -102,7 +107,7 @@ def test_no_attack_reaches_a_folder_or_the_truth() -> None:
         "from securetm.auditing.ground_truth import ground_truth_of",
         "from securetm.auditing import ground_truth",
         "import securetm.federation.folder",
-        "from securetm.corpus.corpus import Corpus",
+        "from securetm.corpus.corpus import Corpus; Corpus.load('documents')",
         "from pathlib import Path",
         "import os.path",
         "open('documents')",
