@@ -45,6 +45,11 @@ class Unit(Enum):
         return self not in (Unit.WORD, Unit.SENTENCE)
 
 
+def unit_name(unit: Unit) -> str:
+    """The name of a unit in sentences: a budget of unit word is about single occurrences of words."""
+    return "word occurrence" if unit is Unit.WORD else unit.value
+
+
 class Noised(Enum):
     NOT = "not"
     SHARE = "share"  # a share of distributed noise: only the sum over enough parties is private

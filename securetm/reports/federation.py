@@ -16,8 +16,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Column, Table
 from rich.text import Text
 
-from securetm.accounting.calculator.budget_report import unit_name
-from securetm.contracts import Unit
+from securetm.contracts import Unit, unit_name
 from securetm.federation.coordinator.status import (
     ANSWERED,
     ASKED,

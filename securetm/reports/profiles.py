@@ -9,11 +9,10 @@ from typing import Any
 
 from rich.console import Console
 
-from securetm.accounting.calculator.budget_report import unit_name
 from securetm.aggregation import AGGREGATIONS
 from securetm.auditing.attacks import ATTACKS
 from securetm.auditing.plans import audit_plan_names, read_audit_plan
-from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, ThreatModel, Unit
+from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, ThreatModel, Unit, unit_name
 from securetm.corpus.readers import READERS
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.engines import ENGINES

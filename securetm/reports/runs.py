@@ -8,8 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from securetm.accounting.calculator.budget_report import unit_name
-from securetm.contracts import Unit
+from securetm.contracts import Unit, unit_name
 from securetm.contracts.origin import Origin, OriginKind
 from securetm.reports.document import Block, Cell, Line, Paragraph, Table, Words, paragraphs
 from securetm.reports.forecast import after_a_run

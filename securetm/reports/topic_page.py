@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from securetm.accounting.calculator.budget_report import unit_name
-from securetm.contracts import Array, Unit
+from securetm.contracts import Array, Unit, unit_name
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RESULT, RUN, result_of
 from securetm.federation.party.result import REPORT

@@ -47,7 +47,7 @@ def test_a_folder_s_own_file_hides_nothing_behind_it() -> None:
 def test_a_part_of_another_package_is_bound_with_what_it_uses_of_this_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "from securetm.auditing.verdicts import of_each\ndef attack(): return corrected()\n"
+    text = "from securetm.auditing.verdicts import corrected\ndef attack(): return corrected()\n"
     (tmp_path / "somebodys_attack.py").write_text(text, "utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert {("auditing.verdicts", "corrected"), ("somebodys_attack", "attack")} <= closure(

@@ -16,7 +16,6 @@ from securetm.accounting.composition import Total, by_accountant, failure_cost, 
 from securetm.accounting.delta_limits import sentence_delta
 from securetm.accounting.spends import Spend, failure_probability_of, leaves_of
 from securetm.accounting.tradeoff import best_true_positive_rate
-from securetm.contracts import Unit
 from securetm.errors import Mistake
 from securetm.figures import Curve, Figure, ReportTable
 from securetm.stages import Stages
@@ -204,11 +203,6 @@ def places(most: float, whole: bool = False) -> tuple[float, ...]:
 
 
 # ---- sentences -----------------------------------------------------------------------------------------------------
-
-
-def unit_name(unit: Unit) -> str:
-    """The name of a unit in sentences: a budget of unit word is about single occurrences of words."""
-    return "word occurrence" if unit is Unit.WORD else unit.value
 
 
 def some(*sentences: str | None) -> tuple[str, ...]:

@@ -22,7 +22,6 @@ from securetm.accounting.calculator.budget_report import (
     sentence,
     sentence_large,
     some,
-    unit_name,
 )
 from securetm.accounting.calculator.mechanisms import PUBLIC, UNIT, sentence_whole
 from securetm.accounting.closed_forms import basic_epsilon
@@ -35,7 +34,7 @@ from securetm.accounting.ledger.ledger_file import Entry
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend, leaves_of
 from securetm.accounting.tradeoff import true_positives
-from securetm.contracts import Budget, Unit
+from securetm.contracts import Budget, Unit, unit_name
 from securetm.figures import Curve, Figure, ReportTable
 from securetm.stages import Stages
 from securetm.wording import counted, downward, listed, upward

@@ -25,7 +25,6 @@ from securetm.accounting.calculator.budget_report import (
     report,
     some,
     surely_within,
-    unit_name,
 )
 from securetm.accounting.calculator.option_checks import (
     MOST_STEPS,
@@ -42,7 +41,7 @@ from securetm.accounting.calculator.persons import PERSON, SEPARATE, People
 from securetm.accounting.calibration import BudgetTooSmall, noise_for
 from securetm.accounting.composition import total, within
 from securetm.accounting.spends import Spend, positive, probability, whole
-from securetm.contracts import Block, Cohort, Domain, Mechanism, Terms, Unit
+from securetm.contracts import Block, Cohort, Domain, Mechanism, Terms, Unit, unit_name
 from securetm.errors import NotFound
 from securetm.figures import Curve, Figure, ReportTable
 from securetm.settings import from_table
