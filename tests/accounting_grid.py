@@ -12,6 +12,7 @@ FINE, COARSE = losses.FINEST, 1e-3
 EXACT = (
     "tests/accounting/test_figures.py",
     "tests/accounting/test_truth.py",
+    "tests/plans/test_oracle.py",
     "tests/reports/test_budget_sliders.py",
 )  # tests of figures
 
