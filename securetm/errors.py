@@ -306,7 +306,7 @@ class NoSuchPath(Misuse):
         """With the file beside it that was meant, where one is called like it."""
         path = Path(self.path)
         try:
-            beside = {one.name: str(path.with_name(one.name)) for one in path.parent.iterdir()}
+            beside = {one.name: str(path.with_name(one.name)) for one in path.parent.iterdir() if one.exists()}
         except OSError:  # there is no such folder either
             beside = {}
         return did_you_mean(path.name, beside) + super().advice()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from string import Formatter
 
 from securetm.accounting.ledger.ledger_file import LedgerRolledBack
-from securetm.errors import error_classes
+from securetm.errors import NoSuchPath, error_classes
 
 
 def test_a_sentence_names_only_what_it_has() -> None:
@@ -20,3 +21,10 @@ def test_a_sentence_names_only_what_it_has() -> None:
 def test_one_is_one_and_none_are_several() -> None:
     said = [str(LedgerRolledBack("north.ledger", have, 3)) for have in (0, 1, 2)]
     assert ["holds 0 entries" in said[0], "holds 1 entry," in said[1], "holds 2 entries" in said[2]] == [True] * 3
+
+
+def test_a_file_is_suggested_only_if_it_is_there(tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").touch()
+    (tmp_path / "plan.toml").symlink_to("plan.toml")
+    assert "did you mean" in NoSuchPath(str(tmp_path / "note.jsonl")).advice()
+    assert "did you mean" not in NoSuchPath(str(tmp_path / "plan.toml")).advice()
