@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast, get_args
 import numpy as np
 
 from securetm.answers.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Array, Memory, Needs, Reads, State, Terms, TopicModel, Unit
+from securetm.contracts import Answer, Array, ClippedSum, Losses, Memory, Needs, Query, Reads, State, Terms, TopicModel, Unit
 from securetm.contracts.origin import Origin
 from securetm.data_frames import FRAMES, framed
 from securetm.errors import BadSetting, Failed, Mistake, Misuse, NeedsSum, NotFound, SecuretmError
@@ -86,6 +86,21 @@ class LearnedState:
 _FITTED_FURTHER = Origin.unbounded("fitted further on documents of which nothing is said")
 
 
+@dataclass(frozen=True)
+class Question:
+    """What a model asks about a state. The model itself says under which terms, and how documents answer."""
+
+    model: Estimator
+    state: State
+
+    @property
+    def terms(self) -> Terms:
+        return self.model.terms(self.state)
+
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
+        self.model.answer(self.state, documents, clipped_sum, memory)
+
+
 class Estimator(TopicModel):
     """A topic model with scikit-learn's methods. `fit` and `load` set the learned state.
 
@@ -116,13 +131,12 @@ class Estimator(TopicModel):
 
     @property
     def most_shown_topics(self) -> int:
-        """`n_topics`."""
         return self.n_topics
 
     def fit(
         self,
         documents: Any,
-        y: Any = None,  # noqa: ARG002 - scikit-learn gives labels to every model
+        y: Any = None,
         *,
         validation: Any = None,
         epochs: int = 30,
@@ -155,7 +169,7 @@ class Estimator(TopicModel):
     def partial_fit(
         self,
         documents: Any,
-        y: Any = None,  # noqa: ARG002 - scikit-learn gives labels to every model
+        y: Any = None,
         *,
         epochs: int = 5,
         seed: int = 0,
@@ -199,7 +213,7 @@ class Estimator(TopicModel):
         """`fit`, then `transform` of the same documents."""
         return self.fit(documents, y, **options).transform(documents)
 
-    def score(self, documents: Any, y: Any = None) -> float:  # noqa: ARG002 - scikit-learn gives labels to every model
+    def score(self, documents: Any, y: Any = None) -> float:
         """Log-likelihood per word of documents, given their own topic shares: higher is better."""
         known = self._known(documents)
         return _per_word(self, self.learned.state, known)
@@ -245,7 +259,7 @@ class Estimator(TopicModel):
 
     # ---- what scikit-learn's tools ask: settings ----
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - no setting has settings of its own
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings by name."""
         return {setting.name: getattr(self, setting.name) for setting in fields(self)}  # type: ignore[arg-type]
 
@@ -301,7 +315,7 @@ class Estimator(TopicModel):
             raise AttributeError("a matrix without names of columns was given to fit, so there is no feature_names_in_")
         return np.array(words, dtype=object)
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002 - topics have names of their own
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
         """The name of each topic's column: `lda0`, `lda1`, ..."""
         name = type(self).__name__.lower()
         return np.array([f"{name}{topic}" for topic in range(len(self.components_))], dtype=object)
@@ -323,9 +337,26 @@ class Estimator(TopicModel):
         form = own.get("transform") or _configured()
         return shares if form == "default" else framed(form, shares, self.get_feature_names_out(), given)
 
+    # ---- what a federation asks ----
+
+    def query(self, state: State) -> Query:
+        return Question(self, state)
+
+    def terms(self, state: State) -> Terms:
+        """The terms of the next question."""
+        raise NotImplementedError
+
+    def answer(self, state: State, documents: Any, clipped_sum: ClippedSum, memory: Memory) -> None:
+        """Adds one row per document: the gradient of its loss. No public noise is drawn, and nothing is remembered."""
+        clipped_sum.add_losses(self.losses_of(state, documents), np.arange(len(documents)), np.zeros((len(documents), 0)))
+
+    def losses_of(self, state: State, documents: Any) -> Losses:
+        """The losses of these documents, where a model answers with their gradients."""
+        raise NotImplementedError
+
     # ---- one machine's side of the query path ----
 
-    def advance(self, state: State, total: Any, in_place: bool) -> State:  # noqa: ARG002 - some models can, most need not
+    def advance(self, state: State, total: Any, in_place: bool) -> State:
         """The state after one total; a model that can reuse the state's arrays says so by overriding this."""
         return self.update(state, Answer(total))
 

@@ -9,10 +9,10 @@ mutual information (Song and Ermon 2020). It couples the documents of a batch. P
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -23,7 +23,7 @@ from securetm.errors import BrokenPromise
 from securetm.models.batches import shuffled
 from securetm.models.estimator import Count, Finite, Part
 from securetm.models.fixed_order import product, product_transposed
-from securetm.models.gradients import EpochsQuery, ServerOptimiser
+from securetm.models.gradients import EpochsQuery, FlatLayers, ServerOptimiser
 from securetm.models.mixed_topics import Bags
 from securetm.models.nmf import FactoredTopics, Weighting, of_length_one, random_topics
 from securetm.settings import Limit
@@ -32,30 +32,18 @@ FIRST, SECOND = 32, 256  # units of the critic's two hidden layers
 
 
 @dataclass(frozen=True)
-class CriticShape:
+class CriticShape(FlatLayers):
     """The places of a critic's layers in a flat vector."""
 
     words: int
     topics: int
 
-    @property
+    @cached_property
     def parts(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Names and shapes of the layers, in the order of the flat vector."""
         return (
             ("words", (self.words, FIRST)), ("topics", (self.topics, FIRST)), ("first_bias", (FIRST,)),
             ("inner", (FIRST, SECOND)), ("second_bias", (SECOND,)), ("out", (SECOND, 1)), ("out_bias", (1,)),
         )  # fmt: skip
-
-    @property
-    def size(self) -> int:
-        """Weights in all."""
-        return sum(math.prod(shape) for _, shape in self.parts)
-
-    def views(self, flat: Array) -> dict[str, Array]:
-        """Each layer as a view into the flat vector."""
-        ends = itertools.accumulate((math.prod(shape) for _, shape in self.parts), initial=0)
-        cuts = itertools.pairwise(ends)
-        return {name: flat[first:end].reshape(shape) for (name, shape), (first, end) in zip(self.parts, cuts, strict=True)}
 
     def fresh(self, rng: np.random.Generator) -> Array:
         """Weights to begin with, by Glorot's rule; biases are zero."""
@@ -201,7 +189,6 @@ class FedNMF(ServerOptimiser, FactoredTopics):
 
     @property
     def starts_public(self) -> bool:
-        """True."""
         return True
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
@@ -218,7 +205,6 @@ class FedNMF(ServerOptimiser, FactoredTopics):
         return {**fresh, "weights": np.concatenate([topics, fresh["weights"][len(topics) :]])}
 
     def query(self, state: State) -> EpochsQuery:
-        """The next question: the difference of each party's weights after its own epochs."""
         return EpochsQuery(self, state)
 
     def update(self, state: State, answer: Answer) -> State:
@@ -230,12 +216,10 @@ class FedNMF(ServerOptimiser, FactoredTopics):
         moved = self.server_step(state, answer.total["difference"] / count)
         return {**after, **moved, "weights": self.projected(moved["weights"])}
 
-    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """The weights, without the moments of the server's optimiser."""
+    def for_party(self, state: State, party: str) -> State:
         return {name: state[name] for name in ("weights", "step")}
 
     def factor(self, state: State) -> Array:
-        """The topics of the state, each of length 1."""
         return of_length_one(self.split(state["weights"])[0], self.n_topics)
 
     def frequencies(self, state: State) -> Array:

@@ -7,6 +7,7 @@ operations, each rounded as IEEE 754 says.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,7 @@ _LOG2_E = 1.4426950408889634
 _HIGH, _LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # log 2 as a sum; the first part ends with zero bits
 _ROUNDER = 6755399441055744.0  # 1.5 x 2^52: adding it rounds a number to a whole one
 _ROUNDER32 = np.float32(12582912.0)  # 1.5 x 2^23
+_TAYLOR = tuple(1.0 / math.factorial(n) for n in range(13, -1, -1))
 
 
 def _exp64(x: Any) -> Any:
@@ -101,20 +103,9 @@ def _exp64(x: Any) -> Any:
     shifted = x * _LOG2_E + _ROUNDER
     n = shifted - _ROUNDER
     r = (x - n * _HIGH) - n * _LOW
-    p = 1.0 / 6227020800.0
-    p = p * r + 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 1.0 / 2.0
-    p = p * r + 1.0
-    p = p * r + 1.0
+    p = _TAYLOR[0]
+    for coefficient in _TAYLOR[1:]:
+        p = p * r + coefficient
     power = (np.float64(shifted).view(np.int64) - np.float64(_ROUNDER).view(np.int64) + 1023) << 52
     return p * np.int64(power).view(np.float64)
 

@@ -4,11 +4,13 @@ how the holder of their state steps: Adam, SGD, FedAvg, FedAdam, FedYogi, FedAda
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Protocol
+from functools import cached_property
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numba import njit
@@ -20,11 +22,26 @@ from securetm.models.estimator import Count, Estimator, Finite, Fraction, OrNone
 from securetm.settings import Limit, at_least, one_of
 
 
-class LearnsByEpochs(Protocol):
-    """A model that a party can train by itself. Its state has one flat array of weights."""
+class FlatLayers:
+    """Layers that lie one after the other in a flat vector of weights."""
 
-    def trained(self, state: State, documents: Any, memory: Memory, rng: np.random.Generator) -> Array:
-        """The weights after the local epochs of one party."""
+    @cached_property
+    def parts(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Names and shapes of the layers, in the order of the flat vector."""
+        raise NotImplementedError
+
+    @cached_property
+    def _ends(self) -> tuple[int, ...]:
+        return tuple(itertools.accumulate((math.prod(shape) for _, shape in self.parts), initial=0))
+
+    @property
+    def size(self) -> int:
+        return self._ends[-1]
+
+    def views(self, flat: Any) -> dict[str, Any]:
+        """Each layer as a view into the flat vector (numpy or torch)."""
+        cuts = zip(self.parts, self._ends, self._ends[1:], strict=False)
+        return {name: flat[first:end].reshape(shape) for (name, shape), first, end in cuts}
 
 
 @dataclass(frozen=True)
@@ -36,11 +53,10 @@ class StepQuery:
 
     @property
     def terms(self) -> Terms:
-        """One row per document: its gradient and a one."""
         layout = (Block("gradient", self.state["weights"].shape), Block("documents", (1,)))
         return Terms(layout, batch=self.model.batch, bits=_bits(self.state))
 
-    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         """Adds the gradient of each given document. Their noise is public, so neither memory nor rng is used."""
         if count := len(documents):
             ones = np.ones((count, 1), dtype=self.state["weights"].dtype)
@@ -51,7 +67,7 @@ class StepQuery:
 class EpochsQuery:
     """Asks each party to train by itself and to answer with the difference of its weights, as one row (FedAvg)."""
 
-    model: LearnsByEpochs
+    model: Any  # that a party can train by itself (`trained`); its state has one flat array of weights
     state: State
 
     @property
@@ -194,7 +210,6 @@ class GradientModel(ServerOptimiser, Estimator):
 
     @property
     def epochs_per_round(self) -> int:
-        """The epochs of a party in a round."""
         return max(1, self.local_epochs)
 
     @abstractmethod
@@ -210,11 +225,9 @@ class GradientModel(ServerOptimiser, Estimator):
         return weights
 
     def query(self, state: State) -> StepQuery | EpochsQuery:
-        """The next question: a gradient over one batch, or the difference of each party's weights after local epochs."""
         return EpochsQuery(self, state) if self.local_epochs else StepQuery(self, state)
 
     def update(self, state: State, answer: Answer) -> State:
-        """The state after one answer: a gradient step, or a federated average."""
         return self.advance(state, answer.total or {}, in_place=False)
 
     def advance(self, state: State, total: Mapping[str, Array], in_place: bool) -> State:
@@ -231,11 +244,10 @@ class GradientModel(ServerOptimiser, Estimator):
         weights, memory = self.stepped(state["weights"], total["gradient"], count, memory, number, in_place)
         return {**after, "weights": weights, **memory}
 
-    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """All but the moments of the optimisers."""
+    def for_party(self, state: State, party: str) -> State:
         return {name: array for name, array in state.items() if name not in (*_MOMENTS, *MOMENTS)}
 
-    def trained(self, state: State, documents: Any, memory: Memory, rng: np.random.Generator) -> Array:  # noqa: ARG002
+    def trained(self, state: State, documents: Any, memory: Memory, rng: np.random.Generator) -> Array:
         """The weights after the local epochs of one party. The optimiser starts without moments, since these never travel."""
         weights = state["weights"].copy()
         moments: State = optimiser_moments(self.optimiser, weights)

@@ -180,7 +180,6 @@ class BagDocuments:
         return replace(self, draw_ends=draws_of(bags.ends, bags.counts)[0], bags=bags)
 
     def names(self, keys: Array) -> Array:
-        """The name under which each document's topics are remembered, made of its key and its words."""
         return name_documents(self.bags, np.ascontiguousarray(keys, dtype=np.uint64))
 
     def shares(self, by_word: Array, alpha: Array, passes: int, threads: int) -> Array:
@@ -312,10 +311,9 @@ class MixedTopics(Estimator):
 
     @property
     def starts_public(self) -> bool:
-        """True."""
         return True
 
-    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
+    def for_party(self, state: State, party: str) -> State:
         """What a question is about: no noised sums, no earlier model's counts, no public knowledge."""
         return without_kept(state)
 
@@ -329,7 +327,6 @@ class MixedTopics(Estimator):
         return None if noised is None else stand_above(noised.counts, np.sqrt(noised.variance))
 
     def by_word(self, state: State) -> Array:
-        """The topics as words x topics."""
         return np.ascontiguousarray(self.topics(state).T)
 
     def folding(self, state: State) -> tuple[Array, int]:
@@ -346,7 +343,6 @@ class MixedTopics(Estimator):
         return BagDocuments.from_counts(documents.counts, len(by_word)).shares(by_word, *self.folding(state), self.threads)
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
-        """The log-likelihood of each document's unseen words, given its seen words and how large topics are."""
         by_word, prior = self.completing(state)
         shares = prior.shares(by_word, BagDocuments.from_counts(seen.counts, len(by_word)), self.threads)
         return BagDocuments.from_counts(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)

@@ -164,20 +164,16 @@ class DocumentPairs:
 
     @classmethod
     def from_bags(cls, held: BagDocuments, alone: float, words: int) -> Self:
-        """The rows of these documents."""
         return cls(held, *weights_of(np.diff(held.bags.ends), alone, words), words)
 
     @property
     def values(self) -> Array:
-        """Nothing is fitted to a document, so each loss is 0."""
         return np.zeros(len(self.held))
 
     def norms(self, owners: Array) -> Array:
-        """The l2 norm of each owner's rows, summed over all its documents."""
         return lengths_of(*grouped(owners), self.held.bags, self.single, self.pair, self.words)
 
     def gradient(self, weights: Array) -> Array:
-        """The weighted sum of the documents' rows, flat."""
         return summed(self.held.bags, self.single, self.pair, weights.astype(np.float64), self.words)
 
 
@@ -399,7 +395,6 @@ class Moments(MixedTopics):
 
     @property
     def most_shown_topics(self) -> int:
-        """`n_topics`, or as many as the noise may leave."""
         return self.n_topics or MOST_FOUND
 
     # ---- contracts.TopicModel ----
@@ -424,7 +419,6 @@ class Moments(MixedTopics):
         return {**self.start(vocabulary, rng), **begun, **public.arrays()}
 
     def query(self, state: State) -> PairsQuery:
-        """The only question: the sum of all documents' rows."""
         return PairsQuery(self, state["topics"].shape[1])
 
     def update(self, state: State, answer: Answer) -> State:
@@ -458,7 +452,6 @@ class Moments(MixedTopics):
         return found == {name: (shape, kinds[name]) for name, shape in {**real, **whole}.items()}
 
     def topics(self, state: State) -> Array:
-        """Each topic's words, as shares."""
         if self.n_topics and len(state["topics"]) != self.n_topics:
             raise BrokenPromise("table of topics", len(state["topics"]), self.n_topics)
         found = np.clip(np.nan_to_num(state["topics"], nan=0.0), 0.0, 1.0) + _LEAST
@@ -466,7 +459,6 @@ class Moments(MixedTopics):
         return shares
 
     def folding(self, state: State) -> tuple[Array, int]:
-        """The symmetric alpha, and 100 passes."""
         return np.full(len(state["topics"]), self.alpha), _FOLDING
 
     def completing(self, state: State) -> tuple[Array, Completion]:
@@ -475,7 +467,6 @@ class Moments(MixedTopics):
         return by_word, Completion.around(by_word, state["prevalence"], len(state["prevalence"]) * self.alpha)
 
     def findings(self, state: State) -> Mapping[str, Any]:
-        """How large each topic is, which stand together, and how many the sum shows."""
         return {
             "topic_prevalence": np.round(state["prevalence"], 4).tolist(),
             "topics_together": np.round(state["together"], 2).tolist(),
@@ -524,8 +515,7 @@ class PairsQuery:
         """One row per document, of length 1 at most."""
         return Terms((Block("pairs", (size_of(self.words),)),), multiplier=self.multiplier, bits=64, l2=LONGEST)
 
-    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Draws and remembers nothing."""
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         rows = DocumentPairs.from_bags(BagDocuments.from_counts(documents.counts, self.words), self.model.alone, self.words)
         clipped_sum.add_losses(rows, np.arange(len(documents)), np.zeros((len(documents), 0)))
 

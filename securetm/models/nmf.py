@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numba import njit
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
+from securetm.contracts import Answer, Array, Block, Public, State, Terms
 from securetm.errors import BrokenPromise
 from securetm.models.batches import grouped, on_ranges
 from securetm.models.estimator import Count, Inside
@@ -213,12 +213,11 @@ class FactoredTopics(MixedTopics):
         """The words' own frequencies, as far as the state knows them; they sum to one."""
         raise NotImplementedError
 
-    def prior_words(self, state: State) -> float:  # noqa: ARG002 - a model may believe topics less behind noise
+    def prior_words(self, state: State) -> float:
         """As how many words equal shares of all topics weigh, where a document's other words are predicted."""
         return _PRIOR
 
     def topics(self, state: State) -> Array:
-        """Each topic's words, as shares."""
         topics = self.factor(state)
         smooth = topics / np.maximum(topics.sum(axis=1, keepdims=True), _LEAST) + _LEAST / topics.shape[1]
         shares: Array = smooth / smooth.sum(axis=1, keepdims=True)
@@ -337,9 +336,17 @@ class NMF(FactoredTopics):
         weights = np.concatenate([earlier["weights"], fresh["weights"][len(earlier["weights"]) :]])
         return {**fresh, "weights": weights, "words": earlier["words"]}
 
-    def query(self, state: State) -> ProductsQuery:
-        """The next question: the sums of two products over all documents."""
-        return ProductsQuery(self, state)
+    def terms(self, state: State) -> Terms:
+        """One row per document. Where it is scaled to length 1, or its words weigh 1 together, it has a bound of its own."""
+        k, words = state["weights"].shape
+        alone = (Block("alone", (words,)),) if self.alone else ()
+        longest = 1.0 if self.equal_rows else float(np.sqrt(2.0 + self.alone**2)) if self.weighting == "l2" else np.inf
+        return Terms((Block("together", (k, k)), Block("words", (k, words)), *alone), bits=64, l2=longest * (1 + 1e-9))
+
+    def losses_of(self, state: State, documents: Any) -> DocumentProducts:
+        topics = self.factor(state)
+        found = self.factored(topics, self.read(documents, topics.shape[1]))
+        return DocumentProducts(found, topics.shape[1], self.alone, self.equal_rows)
 
     def update(self, state: State, answer: Answer) -> State:
         """The state after one pair of sums. A topic that no document has stays as it is."""
@@ -364,7 +371,6 @@ class NMF(FactoredTopics):
         return _BY_CHANCE if by_chance else super().prior_words(state)
 
     def factor(self, state: State) -> Array:
-        """The topics of the state."""
         return of_length_one(state["weights"], self.n_topics)
 
     def frequencies(self, state: State) -> Array:
@@ -388,34 +394,6 @@ class NMF(FactoredTopics):
         least = float(np.max(deviation)) * np.sqrt(noised.counts.size)  # less than so much is nothing but noise
         totals = totals * (max(float(noised.counts.sum()), least) / totals.sum())
         return likely_counts(noised.counts, deviation, together @ self.factor(state), totals, vectors)
-
-
-@dataclass(frozen=True)
-class ProductsQuery:
-    """Asks for the products of documents' topic weights with themselves and with their words, summed over all documents."""
-
-    model: NMF
-    state: State
-
-    @property
-    def terms(self) -> Terms:
-        """One row per document. Where it is scaled to length 1, or its words weigh 1 together, it has a bound of its own."""
-        k, words = self.state["weights"].shape
-        alone = (Block("alone", (words,)),) if self.model.alone else ()
-        return Terms((Block("together", (k, k)), Block("words", (k, words)), *alone), bits=64, l2=self._longest * (1 + 1e-9))
-
-    @property
-    def _longest(self) -> float:
-        if self.model.equal_rows:
-            return 1.0
-        return float(np.sqrt(2.0 + self.model.alone**2)) if self.model.weighting == "l2" else np.inf
-
-    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Draws and remembers nothing."""
-        topics = self.model.factor(self.state)
-        found = self.model.factored(topics, self.model.read(documents, topics.shape[1]))
-        rows = DocumentProducts(found, topics.shape[1], self.model.alone, self.model.equal_rows)
-        clipped_sum.add_losses(rows, np.arange(len(documents)), np.zeros((len(documents), 0)))
 
 
 @dataclass(frozen=True)
@@ -445,12 +423,10 @@ class DocumentProducts:
         return np.where(lengths > 0, 1.0 / np.where(lengths > 0, lengths, 1.0), 0.0)
 
     def norms(self, owners: Array) -> Array:
-        """The l2 norm of each owner's row, over all its documents."""
         order, heads = grouped(owners)
         return lengths_of(order, heads, *self._facts(self.scales))
 
     def gradient(self, weights: Array) -> Array:
-        """The weighted sum of the documents' rows, flat."""
         together, words_of = summed(*self._facts(weights.astype(np.float64) * self.scales))
         return np.concatenate([together.ravel(), words_of.T.ravel()])
 

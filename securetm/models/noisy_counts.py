@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numba import njit
@@ -26,21 +26,14 @@ from securetm.models.quality import top_words
 # of the number of features, and no matrix of length x length exists.
 
 
-def common_means(found: Array, scale: Array, noise: Array, features: Array, own: float) -> Array:
-    """The posterior mean of what the features explain of each row of `found`; `noise` are the variances of its coordinates."""
+def explained(found: Array, scale: Array, noise: Array, features: Array, own: float) -> tuple[Array, float]:
+    """The posterior mean of what the features explain of each row of `found`; `noise` are the variances of its coordinates.
+
+    Also the log density of all rows under prior and noise together, up to a constant.
+    """
+    ready: list[Any] = [np.ascontiguousarray(one, dtype=np.float64) for one in (found, scale, noise, features)]
     out = np.empty(found.shape)
-    _solve_all(*_ready(found, scale, noise, features), own, out)
-    return out
-
-
-def log_evidence(found: Array, scale: Array, noise: Array, features: Array, own: float) -> float:
-    """The log density of all rows under prior and noise together, up to a constant."""
-    return float(_solve_all(*_ready(found, scale, noise, features), own, np.empty(found.shape)))
-
-
-def _ready(found: Array, scale: Array, noise: Array, features: Array) -> tuple[Array, Array, Array, Array]:
-    ready = [np.ascontiguousarray(one, dtype=np.float64) for one in (found, scale, noise, features)]
-    return ready[0], ready[1], ready[2], ready[3]
+    return out, float(_solve_all(*ready, own, out))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -296,11 +289,12 @@ def likely_counts(found: Array, deviation: Array | float, asked: Array, totals: 
     expected = shares_of_words(asked) * totals
     scale = np.sqrt(expected * (totals / len(found)))
     apart, noise = found - expected, np.square(np.maximum(deviations, _SMALLEST))
-    features = _features(len(totals), vectors)
+    features = np.ones((len(totals), 1))  # one number that is the same for all words, and the words' vectors
+    features = features if vectors is None else np.concatenate([features, vectors.astype(np.float64)], axis=1)
     weights = _weights(apart, scale, noise, features)
     if not any(weights):
         return expected
-    common = common_means(apart, scale, noise, features * np.sqrt(_by_feature(weights, features)), weights[2])
+    common, _ = explained(apart, scale, noise, features * np.sqrt(_by_feature(weights, features)), weights[2])
     centres = np.maximum(expected + common, _LEAST_CENTRE * expected)
     spread = np.sqrt(centres * (totals / len(found)))
     counts = means_around(found, centres, spread, np.broadcast_to(noise, found.shape))
@@ -316,12 +310,6 @@ def shares_of_words(counts: Array) -> Array:
     return shares
 
 
-def _features(words: int, vectors: Array | None) -> Array:
-    """One number that is the same for all words, and the words' vectors."""
-    ones = np.ones((words, 1))
-    return ones if vectors is None else np.concatenate([ones, vectors.astype(np.float64)], axis=1)
-
-
 def _by_feature(weights: tuple[float, float, float], features: Array) -> Array:
     return np.array([weights[0]] + [weights[1]] * (features.shape[1] - 1))
 
@@ -335,7 +323,7 @@ def _weights(apart: Array, scale: Array, noise: Array, features: Array) -> tuple
     facts = apart[topics, words], scale[topics, words], noise[words]
 
     def evidence(weights: tuple[float, float, float]) -> float:
-        return log_evidence(*facts, features[words] * np.sqrt(_by_feature(weights, features)), weights[2])
+        return explained(*facts, features[words] * np.sqrt(_by_feature(weights, features)), weights[2])[1]
 
     none = evidence((0.0, 0.0, 0.0))
     best, known = _WEIGHTS, evidence(_WEIGHTS)
@@ -481,7 +469,6 @@ class NoisedCounts:
         return min(max(found / known, 1.0 / _MOST_APART), _MOST_APART) if known > 0 else 1.0
 
     def arrays(self) -> Mapping[str, Array]:
-        """The arrays for a model's state."""
         variance, of_words = np.asarray(self.variance), np.asarray(self.words_variance)
         noise = np.array([variance.max(), of_words.max(), self.rounds, self.weight])
         kept = dict(zip(NOISED, (self.counts, self.words, noise), strict=True))

@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from securetm.contracts import Array, State
-from securetm.models.fixed_order import product
+from securetm.models.fixed_order import product, product_transposed
 
 TOPICS, VECTORS, FREQUENCIES = "public_topics", "public_vectors", "public_frequencies"  # arrays of a state
 MOST_DIMENSIONS = 64  # of vectors in a state
@@ -33,7 +33,6 @@ class PublicKnowledge:
         return cls(state[TOPICS], state[VECTORS], state.get(FREQUENCIES)) if TOPICS in state else None
 
     def arrays(self) -> Mapping[str, Array]:
-        """The arrays for a model's state."""
         kept = {} if self.frequencies is None else {FREQUENCIES: self.frequencies}
         return {TOPICS: self.topics, VECTORS: self.vectors, **kept}
 
@@ -82,7 +81,7 @@ def public_knowledge(vectors: Array, topics: int, frequencies: Array | None = No
     """
     rows = _compressed(_on_grid(np.asarray(vectors, dtype=np.float64)))
     middles = _clusters(rows[rows.any(axis=1)], topics)
-    near = np.exp(_SHARP * np.vstack([_product_transposed(middles, rows), np.zeros((topics - len(middles), len(rows)))]))
+    near = np.exp(_SHARP * np.vstack([product_transposed(middles, rows), np.zeros((topics - len(middles), len(rows)))]))
     return PublicKnowledge(near / near.sum(axis=1, keepdims=True), rows.astype(np.float32), frequencies)
 
 
@@ -142,7 +141,7 @@ def _clusters(rows: Array, most: int) -> Array:
     middles = _seeds(rows[:: -(-len(rows) // _MOST_WORDS)], most)
     nearest = np.full(len(rows), -1)
     for _ in range(_ROUNDS):
-        before, nearest = nearest, np.rint(_product_transposed(rows, middles) * _GRID).argmax(axis=1)
+        before, nearest = nearest, np.rint(product_transposed(rows, middles) * _GRID).argmax(axis=1)
         if np.array_equal(before, nearest):
             break
         sums = np.zeros_like(middles)
@@ -153,7 +152,7 @@ def _clusters(rows: Array, most: int) -> Array:
 
 def _seeds(rows: Array, most: int) -> Array:
     """Rows to begin with. Each next one is the row that brings all rows nearest to their seeds."""
-    alike = _product_transposed(rows, rows)
+    alike = product_transposed(rows, rows)
     best, chosen = np.full(len(rows), -1.0), list[int]()
     while len(chosen) < most:
         gains = np.rint(_row_sums(np.maximum(alike - best, 0.0)) * _GRID)
@@ -168,7 +167,3 @@ def _seeds(rows: Array, most: int) -> Array:
 def _row_sums(rows: Array) -> Array:
     """The sum of each row, column by column."""
     return product(rows, np.ones((rows.shape[1], 1)))[:, 0]
-
-
-def _product_transposed(left: Array, right: Array) -> Array:
-    return product(left, np.ascontiguousarray(right.T))

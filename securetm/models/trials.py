@@ -170,22 +170,19 @@ class _RowsByOwner:
         self.rows: dict[int, list[bytes]] = {}
 
     def add(self, rows: Rows, owners: Array) -> None:
-        """Keeps each owner's row, summed over its documents."""
         names = self._owners[owners]
         bounded = clipped(joined(rows, names), _RADIUS)
         for name, row in zip(np.unique(names), bounded, strict=True):
             self._keep(name, np.asarray(row.todense() if sparse.issparse(row) else row))
 
-    def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None:  # noqa: ARG002 - public numbers
-        """Keeps each owner's norm and row."""
+    def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None:
         names = self._owners[owners]
         for name, length in zip(np.unique(names), losses.norms(names), strict=True):
             self._keep(name, np.array(length))
             if np.isfinite(length):
                 self._keep(name, losses.gradient((names == name).astype(np.float64)))
 
-    def named(self, rows: Rows, owners: Array, numbers: Array) -> Array:  # noqa: ARG002 - models name no words
-        """Names no word."""
+    def named(self, rows: Rows, owners: Array, numbers: Array) -> Array:
         return np.zeros(len(numbers), dtype=np.int64)
 
     def _keep(self, name: Any, row: Array) -> None:

@@ -20,7 +20,7 @@ from securetm.plans.forecast import (
     under_profile,
 )
 from securetm.plans.profiles import read_profile
-from securetm.reports.forecast import chance_said, forecast_said
+from securetm.reports.forecast import forecast_said
 
 SETTING = ForecastSetting(documents=20_000, epsilon=3.0, length=30.0)
 
@@ -59,12 +59,6 @@ def test_what_was_not_tried_is_said_in_numbers_that_people_read() -> None:
     one = forecast(replace(SETTING, model="nmf", words=2_000, topics=10))
     assert one.reasons == ("10 topics were not tried, only 20", "2,000 words on the list were not tried, only 1,000")
     assert forecast_said(one).endswith("only 20; 2,000 words on the list were not tried, only 1,000.")
-
-
-def test_a_chance_is_never_said_to_be_all_or_none() -> None:
-    for chance, said in {0.0: 5, 0.43: 45, 0.99: 95}.items():
-        one = replace(forecast(SETTING), verdict=Verdict.CANNOT_SAY, chance=chance)
-        assert chance_said(one) == f"Of models with such a forecast about {said} of 100 were of use. "
 
 
 def test_a_person_with_many_documents_costs_as_if_there_were_fewer() -> None:

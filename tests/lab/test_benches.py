@@ -7,15 +7,10 @@ import pytest
 
 from lab import research_corpora as newsgroups
 from lab.bench import dp as bench_dp
-from lab.bench import lda as bench_lda
-from lab.bench import neural as bench_neural
 from lab.bench import private_mh as bench_private_mh
 from lab.bench.correlated_noise import averages, least_noise
-from lab.bench.federation import bench
 from lab.bench.private_mh import PEER
 from lab.bench.sum import bench as bench_sum
-from lab.peers import other_packages as lda_peers
-from lab.peers.other_packages import SCIKIT, TOMOTOPY
 from securetm.contracts import Array
 from securetm.models.neural.prodlda import ProdLDA
 
@@ -45,46 +40,6 @@ def test_each_of_our_steps_is_what_its_name_says(name: str, monkeypatch: pytest.
     length = float(np.linalg.norm(sums[0]))
     assert again == (name != bench_dp.NOISED)
     assert (length <= 6 * bench_dp.RADIUS) == (name in (bench_dp.CLIPPED, bench_dp.ROUNDED))
-
-
-@pytest.fixture
-def _few_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(newsgroups, "newsgroups_file", lambda: None)
-    monkeypatch.setattr(bench_lda, "WORDS", 100)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("_few_words")
-def test_both_train_by_turns_and_are_judged_alike() -> None:
-    if lda_peers.interpreter() is None:
-        pytest.skip("the peers' environment is not here")
-    result = bench_lda.bench(documents=60, topics=3, seconds=1)
-    if result["missing"]:
-        pytest.skip("a peer is not installed in the peers' environment")
-    assert len(result["rows"]) == 10
-    for row in result["rows"]:
-        assert np.isfinite(row["ratio"])
-        assert row["peer"].split()[0] in (TOMOTOPY, SCIKIT)
-
-
-@pytest.fixture
-def _elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (newsgroups, bench_neural):
-        monkeypatch.setattr(module, "newsgroups_file", lambda: None)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("_elsewhere")
-def test_both_combined_topic_models_train_by_turns() -> None:
-    if lda_peers.interpreter() is None:
-        pytest.skip("the peers' environment is not here")
-    told: list[tuple[int, int]] = []
-    result = bench_neural.bench(lambda *now: told.append(now), documents=1_500, epochs=2, vocabularies=(60,))
-    if result["missing"]:
-        pytest.skip("the peer is not installed in the peers' environment")
-    assert told[-1][0] == told[-1][1]
-    assert len(result["rows"]) == 1 + 2 * (len(bench_neural.SEEDS) + 1)
-    assert {row["peer"].split()[0] for row in result["rows"]} == {bench_neural.PEER}
 
 
 @pytest.mark.slow
@@ -124,17 +79,6 @@ def test_independent_noise_attains_it_for_every_document(name: str) -> None:
     for _ in range(200):
         rows = rng.normal(size=(4, 5))
         assert np.linalg.norm(matrix @ (rows / np.linalg.norm(rows, axis=1, keepdims=True))) <= 1 + 1e-12
-
-
-@pytest.mark.slow
-def test_masked_rounds_over_the_network() -> None:
-    result = bench(parties=4, length=70_000)
-    first, *rest = result["rows"]
-    assert first["peer"]
-    assert first["ratio"] > 0
-    assert {row["unit"] for row in rest} == {"rounds per minute", "MB", "MiB"}
-    up = next(row["ours"] for row in rest if "to the coordinator" in row["case"])
-    assert 4 * 70_000 * 4 / 1e6 < up < 1.1 * 4 * 70_000 * 4 / 1e6  # one masked vector of each party
 
 
 @pytest.mark.slow

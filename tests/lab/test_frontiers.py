@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from lab.bench import private as bench_private
 from lab.documents import JudgedDocuments
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import Row
-from lab.peers.spectral_lda import PrivateSpectralLDA, _SecondMoment, _whitened_third
+from lab.peers.spectral_lda import PrivateSpectralLDA
 from lab.reproduce.contenders import (
     ASSIGNED,
     FREQUENCIES,
@@ -134,25 +133,6 @@ def planted(documents: int, seed: int = 0) -> sparse.csr_array:
         SPECTRAL_WORDS // SPECTRAL_SUBJECTS
     )
     return sparse.csr_array(np.array([rng.multinomial(20, row) for row in shares @ topics]))
-
-
-def test_the_whitened_third_moment_is_that_of_triples_of_words() -> None:
-    counts = planted(6)
-    second = _SecondMoment.of(sparse.csr_array(counts, dtype=float), 2, 0.2)
-    w, a, first = second.whitening, 0.2, second.words
-    triples, pairs = np.zeros((SPECTRAL_WORDS,) * 3), np.zeros((SPECTRAL_WORDS,) * 2)
-    for row in counts.toarray():
-        tokens = np.repeat(np.arange(SPECTRAL_WORDS), row)
-        for x, y, z in permutations(range(len(tokens)), 3):
-            triples[tokens[x], tokens[y], tokens[z]] += 1 / (20 * 19 * 18)
-        for x, y in permutations(range(len(tokens)), 2):
-            pairs[tokens[x], tokens[y]] += 1 / (20 * 19)
-    beside = np.einsum("ij,k->ijk", pairs, first)
-    beside = (beside + beside.transpose(0, 2, 1) + beside.transpose(2, 1, 0)) / 6
-    alone = 2 * a**2 / ((a + 1) * (a + 2)) * np.einsum("i,j,k->ijk", first, first, first)
-    whole = a * (a + 1) * (a + 2) / 2 * (triples / 6 - a / (a + 2) * beside + alone)
-    expected = np.einsum("abc,ai,bj,ck->ijk", whole, w, w, w)
-    np.testing.assert_allclose(_whitened_third(sparse.csr_array(counts, dtype=float), second), expected, atol=1e-9)
 
 
 def test_planted_topics_are_found_without_noise_and_lost_in_it() -> None:

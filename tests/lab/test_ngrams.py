@@ -45,17 +45,6 @@ def test_after_every_history_chances_sum_to_one(sentences: list[list[int]], orde
             assert (chances > 0).all()
 
 
-def test_a_texts_chances_are_those_after_each_words_history() -> None:
-    rng = np.random.default_rng(0)
-    tokens, ends = rng.integers(0, 6, 400), np.sort(rng.choice(400, 60, replace=False) + 1)
-    ends[-1] = 400
-    model = NGrams.from_tokens(tokens, ends, words=6)
-    new, new_ends = rng.integers(0, 6, 50), np.array([1, 2, 9, 30, 50])
-    starts = np.repeat([0, *new_ends[:-1]], np.diff([0, *new_ends]))
-    expected = [model.after(new[start:place])[new[place]] for place, start in enumerate(starts)]
-    np.testing.assert_allclose(model.chances(new, new_ends), expected)
-
-
 # ---- topics ----------------------------------------------------------------------------------------------------------
 
 TEXT = np.array([0, 1, 2, ELSEWHERE, 3, 0, 0, 2])

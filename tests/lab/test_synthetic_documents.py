@@ -66,10 +66,3 @@ def test_a_block_is_the_same_alone_and_in_the_whole_corpus() -> None:
         assert np.array_equal(part.tokens, block.tokens)
         assert (part.counts != block.counts).nnz == 0
     assert not np.array_equal(blocks[0].tokens, blocks[1].tokens)
-
-
-def test_words_come_as_often_as_the_topics_say() -> None:
-    """All topics are alike, so a word's share is its mean over topics; documents vary by their topics, hence the wide limit."""
-    stream = SyntheticStream(20_000, words=30, topics=3, length=20, seed=1)
-    shares = np.bincount(stream.tokens(0).ravel(), minlength=30) / 400_000
-    assert np.abs(shares - stream.beta.mean(axis=0)).max() < 6.2 * np.sqrt(0.25 / 20_000)

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
-from lab.peers.prodlda import DenseProdLDA
 from securetm.contracts import Block, Terms, Unit
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.trials import CouplesDocuments, check_additive
@@ -61,36 +59,6 @@ COUPLED_ROWS = {
 def test_a_model_that_couples_is_refused(name):
     with pytest.raises(CouplesDocuments):
         check_additive(Toy(COUPLED_ROWS[name]))
-
-
-class Usual:
-    """ProdLDA as it is usually written, answering with the gradient of its batch, under any normalisation."""
-
-    embedding_size = 0
-
-    def __init__(self, norm):
-        torch.manual_seed(0)
-        self.network = DenseProdLDA(30, topics=4, hidden=6, keep=1.0)
-        self.network.mean_norm, self.network.spread_norm, self.network.word_norm = norm(4), norm(4), norm(30)
-        self.terms = Terms((Block("gradient", (sum(p.numel() for p in self.network.parameters()),)),))
-
-    def start(self, vocabulary, rng):
-        return {}
-
-    def query(self, state):
-        return self
-
-    def answer(self, documents, clipped_sum, memory, rng):
-        loss = self.network(torch.from_numpy(dense(documents).astype(np.float32))) * len(documents)
-        found = torch.autograd.grad(loss, list(self.network.parameters()))
-        clipped_sum._vector += torch.cat([x.flatten() for x in found]).numpy()
-
-
-def test_batch_normalised_prodlda_is_refused_and_layer_normalised_is_not(monkeypatch):
-    monkeypatch.setattr(torch, "randn_like", torch.zeros_like)  # so that nothing but the normalisation couples
-    check_additive(Usual(lambda width: nn.LayerNorm(width, elementwise_affine=False)))
-    with pytest.raises(CouplesDocuments):
-        check_additive(Usual(lambda width: nn.BatchNorm1d(width, affine=False)))
 
 
 def test_answers_of_a_whole_party_are_not_sums_over_documents():

@@ -78,11 +78,3 @@ def test_one_topic_is_learned_or_refused_by_name(model: str) -> None:
 def test_a_vocabulary_without_a_word_is_refused_by_name(model: str) -> None:
     with pytest.raises(Failed):
         made(model, 3).fit(degenerate("one word", ()))
-
-
-@pytest.mark.parametrize("model", ["lda", "sentence-lda", "prodlda"])
-def test_a_script_without_spaces(model: str) -> None:
-    texts = ["今天股市大幅上涨投资者非常高兴", "球队昨晚赢得了冠军比赛", "ภาษาไทยเป็นภาษาที่ไม่มีการเว้นวรรคระหว่างคำ"] * 10
-    embeddings = np.random.default_rng(1).normal(size=(30, EMBEDDED)).astype(np.float32)
-    corpus = Corpus.from_strings(texts, embeddings=embeddings)
-    check(made(model, 3).fit(corpus, epochs=2), corpus)

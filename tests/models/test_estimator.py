@@ -7,10 +7,10 @@ from safetensors import safe_open
 from scipy import sparse
 
 from securetm.answers.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Block, Terms
+from securetm.contracts import Answer
 from securetm.contracts.origin import Origin, OriginKind
 from securetm.errors import BadSetting, Failed, Mistake
-from securetm.models.estimator import Estimator, held_back
+from securetm.models.estimator import held_back
 from securetm.models.given_documents import UnfitDocuments, as_documents
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.stored_model import origin_of_model
@@ -28,16 +28,6 @@ def model(**settings):
 def fitted():
     documents, _ = planted()
     return model().fit(documents, epochs=60)
-
-
-def test_planted_topics_are_found(fitted):
-    documents, topic = planted()
-    tops = [{int(word[1:]) // 20 for word in words} for words in fitted.top_words(10)]
-    assert sorted(tops, key=min) == [{0}, {1}, {2}]
-    home = [tops.index({t}) for t in range(3)]
-    assert (fitted.transform(documents).argmax(1) == np.array(home)[topic]).mean() > 0.95
-    fresh, topic = planted(60, seed=9)
-    assert (fitted.transform(fresh).argmax(1) == np.array(home)[topic]).mean() > 0.9
 
 
 def test_seeds_hold():
@@ -64,13 +54,6 @@ def test_fit_is_the_federations_own_path():
     np.testing.assert_allclose(learned["weights"], state["weights"], atol=1e-10)
 
 
-def test_a_bare_matrix_will_do(fitted):
-    documents, _ = planted()
-    bare = model().fit(documents.counts.toarray(), epochs=60, vocabulary=VOCABULARY)
-    np.testing.assert_array_equal(bare.learned.state["weights"], fitted.learned.state["weights"])
-    np.testing.assert_array_equal(bare.transform(documents.counts), fitted.transform(documents))
-
-
 def test_early_stopping_keeps_the_best_epoch():
     documents, _ = planted(96)
     seen = []
@@ -91,13 +74,6 @@ def test_the_split_follows_the_keys_alone():
     assert abs(back.mean() - 0.25) < 5 * np.sqrt(0.1875 / keys.size)
     np.testing.assert_array_equal(held_back(keys[::-3], 0.25), back[::-3])
     assert not held_back(keys, 0.0).any()
-
-
-def test_named_validation_documents_are_used():
-    documents, _ = planted(48)
-    others, _ = planted(24, seed=1)
-    net = model().fit(documents, validation=others, epochs=3)
-    assert net.learned.history[-1].held_out == pytest.approx(net.score(others))
 
 
 @pytest.mark.parametrize("options", [{"epochs": 0}, {"early_stopping": 1.0}, {"patience": 0}])
@@ -125,19 +101,6 @@ def test_a_matrix_with_repeated_cells_is_summed_and_left_alone():
 def test_counts_that_are_no_counts_are_refused(bad):
     with pytest.raises(BadSetting):
         as_documents(np.array([[1.0, bad]]))
-
-
-def test_local_epochs_learn_too():
-    documents, _ = planted()
-    net = model(local_epochs=15).fit(documents, epochs=6)
-    tops = [{int(word[1:]) // 20 for word in words} for words in net.top_words(8)]
-    assert sorted(tops, key=min) == [{0}, {1}, {2}]
-
-
-def test_settings_stay_frozen_and_equal(fitted):
-    assert fitted == model()
-    with pytest.raises(AttributeError):
-        fitted.n_topics = 4
 
 
 # ---- save and load -------------------------------------------------------------------------------------------------
@@ -186,33 +149,6 @@ def test_arrays_that_do_not_fit_the_vocabulary_are_refused(fitted, tmp_path):
     rewritten(fitted, tmp_path / "m", vocabulary=json.dumps(VOCABULARY[:-1]))
     with pytest.raises(Failed):
         ProdLDA.load(tmp_path / "m")
-
-
-def test_models_without_a_batch_learn_from_all_documents_at_once():
-    """The mixin's generic path: one query per epoch over everything, memory kept between epochs."""
-
-    class Counting(Estimator):
-        name = "counting"
-
-        def start(self, vocabulary, rng):
-            return {"totals": np.zeros(len(vocabulary)), "rounds": np.zeros(1)}
-
-        def query(self, state):
-            class Totals:
-                terms = Terms((Block("totals", state["totals"].shape),), bits=64)
-
-                def answer(self, documents, clipped_sum, memory, rng):
-                    memory["asked"] = memory.get("asked", np.zeros(1)) + 1
-                    clipped_sum.add(documents.counts * memory["asked"][0], np.arange(len(documents)))
-
-            return Totals()
-
-        def update(self, state, answer):
-            return {"totals": state["totals"] + answer.total["totals"], "rounds": state["rounds"] + 1}
-
-    documents, _ = planted(12)
-    learned = Counting().fit(documents, epochs=3).learned.state
-    np.testing.assert_allclose(learned["totals"], (1 + 2 + 3) * documents.counts.sum(0))
 
 
 def test_a_saved_model_says_where_it_comes_from_only_if_somebody_said_it(fitted, tmp_path):

@@ -60,7 +60,7 @@ def test_a_setting_that_means_nothing_is_refused_by_name(name: str, setting: str
     assert refusal.value.name == setting
 
 
-@pytest.mark.parametrize(("name", "more"), [*TABLES, ("nmf", {}), ("moments", {})])
+@pytest.mark.parametrize(("name", "more"), [*TABLES, ("lda-matched", {}), ("nmf", {}), ("moments", {})])
 def test_threads_change_nothing(name: str, more: dict[str, Any]) -> None:
     one, two = (made(name, threads=threads, **more).fit(DOCUMENTS, epochs=2).learned.state for threads in (1, 3))
     for part, array in one.items():

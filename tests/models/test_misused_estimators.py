@@ -66,7 +66,3 @@ def test_a_number_of_epochs_that_is_not_whole() -> None:
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(CannotWrite):
         securetm.LDA(n_topics=2).fit(COUNTS, epochs=1).save(tmp_path / "absent" / "model.safetensors")
-
-
-def test_all_that_can_be_imported_is_listed() -> None:
-    assert {"LDA", "SentenceLDA", "VariationalLDA", "Corpus", "federate"} <= set(dir(securetm))

@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse
 from scipy.special import digamma
 
-from lab.synthetic_documents import LdaNodes, lda_nodes
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
@@ -86,15 +85,6 @@ def test_learned_priors_come_near_the_truth_and_predict_better():
     assert state["alpha"].max() / state["alpha"].min() > 3
     assert state["eta"][0] == pytest.approx(0.1, rel=0.5)
     assert learned.score(held) > fixed.score(held) + 0.02
-
-
-def test_documents_of_the_synthetic_corpus_lead_near_their_alpha():
-    nodes = lda_nodes(LdaNodes(nodes=1, topics=5, words=150, alpha=0.2, eta=0.1, documents=500), seed=3)
-    model = LDA(n_topics=5, alpha=2.0, eta=1.0, priors="symmetric").fit(nodes.train["node-1"], epochs=60)
-    alpha = model.learned.state["alpha"]
-    assert (alpha == alpha[0]).all()
-    assert alpha[0] == pytest.approx(0.2, rel=0.4)
-    assert model.learned.state["eta"][0] == pytest.approx(0.1, rel=0.5)
 
 
 def test_a_federation_learns_the_same_priors_as_one_machine():

@@ -10,7 +10,6 @@ from scipy import sparse
 
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Documents, Query, Unit
-from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Failed, NoPersons
 from securetm.models import quality
 from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut, npmi_from_answer, perplexity_from_answer
@@ -100,11 +99,6 @@ def test_the_rarest_words_are_left_out_when_there_is_no_room() -> None:
     assert summed(WordList(5), documents)["words"].tobytes() == b""
 
 
-def test_a_party_without_words_is_no_fault() -> None:
-    documents = FewDocuments(np.zeros((1, 2), int), ("a", "b"))
-    assert merge_words(Answer(None, {"p": summed(WordList(9), documents)})) == ()
-
-
 @pytest.mark.parametrize(
     ("sent", "problem"),
     [
@@ -155,29 +149,11 @@ def test_choose_vocabulary(settings: dict[str, Any], kept: tuple[str, ...]) -> N
     assert choose_vocabulary(WORDS, 4, np.array([4, 2, 2, 1]), **{"max_words": 10, **settings}) == kept
 
 
-def test_words_in_no_document_are_never_kept() -> None:
-    assert choose_vocabulary(("a", "b"), 4, np.array([0, 1]), 10, min_df=0) == ("b",)
-
-
 def test_an_empty_vocabulary_has_a_name() -> None:
     with pytest.raises(EmptyVocabulary, match="none of 4 words"):
         choose_vocabulary(WORDS, 4, np.array([4, 2, 2, 1]), 10, min_df=5)
     with pytest.raises(BadSetting, match=r"`max_df` in vocabulary is 1\.5"):
         choose_vocabulary(WORDS, 4, np.array([4, 2, 2, 1]), 10, max_df=1.5)
-
-
-def test_two_real_corpora_come_to_one_vocabulary() -> None:
-    one = Corpus.from_strings(["Rivers carry sand and carry stones", "Stones roll"], name="one")
-    two = Corpus.from_strings(["Rivers bend", "Sand dunes"], name="two")
-    union = merge_words(Answer(None, {"one": summed(WordList(1000), one), "two": summed(WordList(1000), two)}))
-    assert union == tuple(sorted({*one.vocabulary, *two.vocabulary}))
-    total = ask(DocumentFrequencies(len(union)), one.project(union), two.project(union)).total
-    assert total is not None
-    assert choose_vocabulary(union, int(total["documents"][0]), total["frequencies"], 10, min_df=2) == (
-        "rivers",
-        "sand",
-        "stones",
-    )
 
 
 # ---- quality -------------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Answer
-from securetm.errors import BadSetting
 from securetm.models.gradients import SERVER_STEPS, ServerOptimiser
 from securetm.models.neural.prodlda import ProdLDA
 
@@ -69,10 +68,3 @@ def test_the_moments_stay_with_the_holder_of_the_state(server):
     assert model.fits(after, len(WORDS))
     assert np.any(after["server_first"] != state["server_first"])
     assert set(model.for_party(after, "one")) == {"weights", "step", "seed"}
-
-
-def test_it_needs_local_epochs_and_known_settings():
-    wrong = [{"server": "adam"}, {"server": "sgd"}, {"server_beta1": 1.0}, {"server_beta2": -0.1}, {"server_rate": -1.0}]
-    for settings in (*wrong, {"server_tau": 0.0}):
-        with pytest.raises(BadSetting):
-            ProdLDA(**settings)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import random
 import subprocess
@@ -20,17 +19,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 import securetm
-from securetm.errors import BadSetting, Failed, Mistake, NeedsSum, NotFound
+from securetm.errors import BadSetting, Mistake, NeedsSum, NotFound
 from securetm.models import MODELS
 from securetm.models.estimator import NotFitted
 from securetm.models.given_documents import NoKnownWords, UnfitDocuments
 from securetm.models.lda.matched import MatchedLDA
-from securetm.models.tensor_file import packed
 
 SUBJECTS = ("river lake water boat shore fish", "goal match team score player ball", "law court judge trial jury witness")
 draw = random.Random(0)
@@ -103,21 +101,6 @@ def test_a_function_that_finds_words_is_in_no_file(tmp_path: Path) -> None:
         securetm.LDA.load(tmp_path / "model").transform(TEXTS)
 
 
-@pytest.mark.parametrize("written", ["{", "[]", '{"stop_words": 3}', '{"stop_words": "none", "surprise": 1}'])
-def test_a_damaged_tokeniser_is_named(tmp_path: Path, written: str) -> None:
-    fitted = model(securetm.LDA).fit(TEXTS, epochs=1)
-    facts = {
-        "kind": "securetm topic model",
-        "version": "1",
-        "model": "lda",
-        "vocabulary": json.dumps(fitted.learned.vocabulary),
-    }
-    settings = json.dumps(fitted.get_params())
-    (tmp_path / "model").write_bytes(packed(fitted.learned.state, {**facts, "settings": settings, "tokeniser": written}))
-    with pytest.raises(Failed, match="tokeniser"):
-        securetm.LDA.load(tmp_path / "model")
-
-
 def test_a_data_frame_of_counts_names_its_words() -> None:
     counts = CountVectorizer().fit(TEXTS)
     frame = pd.DataFrame(counts.transform(TEXTS).toarray(), columns=counts.get_feature_names_out())
@@ -143,13 +126,6 @@ def test_a_pipeline_with_a_search_over_settings() -> None:
     assert search.predict(["a boat on the lake", "the judge of the court"]).tolist() == [0, 2]
 
 
-def test_a_search_judges_by_the_models_own_score() -> None:
-    words = sorted(set(" ".join(SUBJECTS).split()))
-    search = GridSearchCV(securetm.LDA(), {"n_topics": [1, 3]}, cv=3).fit(TEXTS, epochs=10, vocabulary=words)
-    assert search.best_params_ == {"n_topics": 3}
-    assert search.best_estimator_.score(TEXTS) == search.score(TEXTS)
-
-
 def test_topics_are_columns_of_a_data_frame() -> None:
     notes = pd.Series(TEXTS, index=[f"note {number}" for number in range(len(TEXTS))])
     frame = model(securetm.LDA).set_output(transform="pandas").fit_transform(notes, epochs=2)
@@ -158,16 +134,6 @@ def test_topics_are_columns_of_a_data_frame() -> None:
     two = ColumnTransformer([("topics", model(securetm.LDA), "note"), ("rest", "passthrough", ["size"])])
     table = two.set_output(transform="pandas").fit_transform(pd.DataFrame({"note": TEXTS, "size": range(len(TEXTS))}))
     assert list(table.columns) == ["topics__lda0", "topics__lda1", "topics__lda2", "rest__size"]
-
-
-def test_a_model_that_finds_its_number_of_topics_has_as_many_columns() -> None:
-    frame = securetm.Moments(n_topics=0).set_output(transform="pandas").fit_transform(TEXTS, epochs=1)
-    assert list(frame.columns) == [f"moments{topic}" for topic in range(frame.shape[1])]
-
-
-def test_set_output_refuses_what_it_does_not_know() -> None:
-    with pytest.raises(BadSetting, match="pandas"):
-        model(securetm.LDA).set_output(transform="frames")
 
 
 @pytest.mark.parametrize("kind", [securetm.LDA, securetm.ProdLDA])
@@ -252,8 +218,3 @@ def test_scikit_learn_is_imported_only_when_it_asks() -> None:
         "assert not {'sklearn', 'pandas', 'torch'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_a_pipeline_of_texts_alone() -> None:
-    both = make_pipeline(model(securetm.VariationalLDA), LogisticRegression()).fit(TEXTS, ABOUT)
-    assert both.score(TEXTS, ABOUT) > 0.9

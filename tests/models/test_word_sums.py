@@ -119,17 +119,6 @@ def test_five_parties_find_what_a_curator_would_keep_and_more() -> None:
     assert len(found) > 1.1 * len(searched(parts, noise, rng, rounds=1).words()[0])  # the same budget, asked once
 
 
-def test_weights_of_words_that_were_closed_are_on_the_scale_of_those_that_were_not() -> None:
-    texts = documents(np.random.default_rng(4), 4000)
-    whole = Corpus.from_strings(texts, name="whole")
-    words, weights, deviations = searched([whole], 1.0, np.random.default_rng(0)).words()
-    exact = weights_of(whole)
-    true = np.array([exact.get(word, 0.0) for word in words])
-    assert np.corrcoef(np.log(weights), np.log(np.maximum(true, 0.1)))[0, 1] > 0.9
-    assert abs(float(np.median(weights / np.maximum(true, 0.1))) - 1) < 0.3
-    assert deviations.min() < 0.8 * deviations.max()  # those that stayed open were seen more often
-
-
 def test_frequencies_are_likely_ones_also_of_words_that_were_not_found() -> None:
     """A word that no document has is rarer than all that were found; one that no list has is as rare as any."""
     texts = documents(np.random.default_rng(4), 4000)

@@ -38,12 +38,6 @@ def test_documents_without_a_label_take_no_part() -> None:
     assert found.accuracy == 1.0
 
 
-def test_the_same_seed_says_the_same() -> None:
-    labels = np.arange(100) % 3
-    one, other = (classified(weights_of(labels, 0.2), labels, seed=1).said for _ in range(2))
-    assert (one == other).all()
-
-
 @pytest.mark.parametrize("labels", [[], ["a"] * 10, ["a"] * 10 + ["b"], [""] * 10])
 def test_one_label_is_refused(labels: list[str]) -> None:
     with pytest.raises(TooFewLabels, match="needs two labels"):

@@ -106,13 +106,6 @@ def test_lists_of_words_have_no_weights_and_no_prediction(documents: Corpus, vec
     assert [one.needs != "" for one in found.compared] == [True, True]
 
 
-def test_topics_with_weights_classify_and_predict_without_a_model(documents: Corpus) -> None:
-    truth = topics_of([dict.fromkeys(words.split(), 1.0) for words in SUBJECTS.values()], "truth", "truth")
-    found = evaluate(truth, Given(documents, np.arange(120)))
-    assert value(found, "accuracy") == 1
-    assert value(found, "held_out") == pytest.approx(10, rel=0.1)
-
-
 def test_labels_that_tell_nothing_are_said(documents: Corpus, learned: JudgedTopics) -> None:
     row = next(one for one in evaluate(learned, Given(documents.select(np.arange(0, 120, 2)))).rows if one.name == "accuracy")
     assert "two labels" in row.needs
@@ -132,18 +125,6 @@ def test_a_better_model_is_surely_better(documents: Corpus, learned: JudgedTopic
     assert labels.mine == 1
 
 
-def test_other_words_are_not_compared(documents: Corpus, learned: JudgedTopics) -> None:
-    truth = topics_of([{"rain": 1.0, "storm": 1.0}, {"bread": 1.0, "butter": 1.0}], "truth", "truth")
-    assert "same list of words" in evaluate(learned, Given(documents, np.arange(120), against=truth)).compared[0].needs
-
-
-def test_words_that_no_document_has_are_incoherent_and_no_failure(documents: Corpus) -> None:
-    lists = topics_of([["zebra", "giraffe", "rain"], ["bread", "butter", "lion"]], "lists", "lists")
-    found = evaluate(lists, Given(documents))
-    assert np.isfinite(value(found, "c_v"))
-    assert value(found, "npmi_documents") < 0
-
-
 def test_a_difference_in_every_document_is_sure_and_as_large() -> None:
     words = np.array([10.0, 20.0, 30.0] * 20)
     other = -7.0 * words
@@ -160,12 +141,6 @@ def test_luck_is_not_sure_and_the_interval_holds_its_width() -> None:
     assert not found.sure
     assert found.chance > 0.5
     assert found.high - found.low == pytest.approx(2 * 1.96 / 20, rel=0.1)  # the normal interval of a mean of 400
-
-
-def test_pairs_cancel_what_both_have_in_common() -> None:
-    rng = np.random.default_rng(0)
-    hard = 100 * rng.normal(size=300)
-    assert paired_difference(hard + 0.1 + 0.01 * rng.normal(size=300), hard, np.ones(300)).sure
 
 
 def test_the_same_seed_gives_the_same_numbers_and_no_words_give_none() -> None:

@@ -104,7 +104,6 @@ class CountedTopics(MixedTopics):
         return {**self.start(vocabulary, rng), **started_from(earlier["counts"], self.n_topics, rng)}
 
     def weighing_earlier(self, state: State, weight: float) -> State:
-        """The earlier counts times the weight are added to every sum of counts."""
         return {**state, WEIGHT: np.full(1, float(weight))} if WEIGHT in state else state
 
     def topics(self, state: State) -> Array:
@@ -171,12 +170,10 @@ class CountTable:
 
     @property
     def topics(self) -> int:
-        """The number of topics."""
         return int(self.counts.shape[0])
 
     @property
     def words(self) -> int:
-        """The number of words."""
         return int(self.counts.shape[1])
 
     @cached_property
@@ -333,9 +330,23 @@ class Counting(CountedTopics):
             "seed": rng.integers(0, 2**64, 1, dtype=np.uint64),
         }
 
-    def query(self, state: State) -> CountsQuery:
-        """The next question: how often each word has each topic after every document has drawn its topics again."""
-        return CountsQuery(self, state)
+    def terms(self, state: State) -> Terms:
+        """One row per document: whole numbers whose sum is its number of words. A mechanism bounds that number."""
+        return Terms((Block("counts", state["counts"].shape),), domain=Domain.INTEGER)
+
+    def answer(self, state: State, documents: Any, clipped_sum: ClippedSum, memory: Memory) -> None:
+        """How often each word has each topic after every document has drawn its topics again; these stay in the memory."""
+        table = self.table(state)
+        held, before = self.read(documents, table.words), Assignments.remembered(memory)
+        old = before.recall(held.draw_ends, held.names(documents.keys))
+        topics = held.redrawn(table, old, self.sweeps, self.threads)
+        fresh = replace(old, steps=np.full(len(held), table.step), topics=topics)
+        before.keep(memory, fresh)
+        held.add_rows(topics, table, clipped_sum, documents.persons, self.beside(held, fresh, table, documents))
+
+    def beside(self, held: SampledDocuments, fresh: Assignments, table: CountTable, documents: Any) -> Any:
+        """What each document gives beside its counts, as a sparse row: here nothing."""
+        return None
 
     def update(self, state: State, answer: Answer) -> State:
         """The state after one sum: its counts with noise removed. A noised sum is also kept as it came."""
@@ -354,7 +365,6 @@ class Counting(CountedTopics):
         return {**state, "alpha": alpha, "eta": earlier["eta"]}
 
     def smoothed(self, state: State) -> Array:
-        """The counts of a state with eta added."""
         table = self.table(state)
         return table.counts + table.eta
 
@@ -363,7 +373,6 @@ class Counting(CountedTopics):
         return self.table(state).counts
 
     def folding(self, state: State) -> tuple[Array, int]:
-        """The learned alpha, and 100 passes."""
         return self.table(state).alpha, PASSES
 
     # ---- for the query ----
@@ -373,36 +382,6 @@ class Counting(CountedTopics):
         self._check_topics(state["counts"])
         alpha, eta = (bounded(state[name], 1.0 / MOST_COUNTED) for name in ("alpha", "eta"))
         return CountTable(bounded(state["counts"]), alpha, float(eta[0]), int(state["step"][0]), int(state["seed"][0]))
-
-    def redrawn(self, table: CountTable, held: SampledDocuments, old: Assignments) -> Assignments:
-        """The topic of every draw after this round's sweeps."""
-        topics = held.redrawn(table, old, self.sweeps, self.threads)
-        return replace(old, steps=np.full(len(held), table.step), topics=topics)
-
-
-@dataclass(frozen=True)
-class CountsQuery:
-    """Asks how often each word has each topic in all documents together, after they have drawn their topics again."""
-
-    model: Counting
-    state: State
-
-    @property
-    def terms(self) -> Terms:
-        """One row per document: whole numbers whose sum is its number of words. A mechanism bounds that number."""
-        return Terms((Block("counts", self.state["counts"].shape),), domain=Domain.INTEGER)
-
-    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Draws use public noise per document, not the rng. The topics stay in the party's memory."""
-        table = self.model.table(self.state)
-        held, before = self.model.read(documents, table.words), Assignments.remembered(memory)
-        fresh = self.model.redrawn(table, held, before.recall(held.draw_ends, held.names(documents.keys)))
-        before.keep(memory, fresh)
-        held.add_rows(fresh.topics, table, clipped_sum, documents.persons, self.beside(held, fresh, table, documents))
-
-    def beside(self, held: SampledDocuments, fresh: Assignments, table: CountTable, documents: Any) -> Any:  # noqa: ARG002
-        """What each document gives beside its counts, as a sparse row: here nothing."""
-        return None
 
 
 def bounded(numbers: Array, least: float = 0.0) -> Array:

@@ -15,7 +15,7 @@ from securetm.contracts import Answer, Array, Block, Rows, State, Terms
 from securetm.models.batches import on_ranges
 from securetm.models.document_noise import starts_of, uniform
 from securetm.models.estimator import Count
-from securetm.models.lda.counting import Assignments, Counting, CountsQuery, CountTable, RoundFacts, SampledDocuments
+from securetm.models.lda.counting import Assignments, Counting, CountTable, RoundFacts, SampledDocuments
 from securetm.models.lda.samplers import LANES, Proposals, choose, draw, lanes_for, proposals_of
 from securetm.models.lda.slots import Slots
 from securetm.models.mixed_topics import BagDocuments, Bags
@@ -274,7 +274,6 @@ class LdaDocuments(BagDocuments, SampledDocuments):
     cycles: int = 0  # of proposals for each token in a sweep; 0: it is drawn by Gibbs
 
     def redrawn(self, table: CountTable, old: Assignments, sweeps: int, threads: int) -> Array:
-        """The topic of every token after so many sweeps, by Gibbs or by proposals."""
         topics, documents = old.topics.copy(), (self.bags, self.draw_ends)
         if self.cycles:
             given, proposals = table.facts(old, table.by_word), proposals_of(table, threads)
@@ -285,13 +284,11 @@ class LdaDocuments(BagDocuments, SampledDocuments):
         return topics
 
     def counted(self, topics: Array, table: CountTable) -> Array:
-        """How often each word has each topic in all these documents together: topics x words."""
         by_word = np.zeros((table.words, table.topics))
         counts_of(self.bags, self.draw_ends, topics, by_word)
         return np.ascontiguousarray(by_word.T)
 
     def rows(self, documents: Array, topics: Array, table: CountTable) -> Rows:
-        """The topic-word counts of some documents, one sparse row each."""
         width = table.topics * table.words
         narrow = np.zeros(0, dtype=np.int32 if width < 2**31 else np.int64)
         parts = rows_of(documents, self.bags, self.draw_ends, topics, table.words, table.topics, narrow)
@@ -422,12 +419,20 @@ class LDA(Counting):
         by_proposals = self.sampler == "mh" or (self.sampler == "auto" and self.n_topics > few_topics)
         return self.cycles if by_proposals else 0
 
-    def query(self, state: State) -> CountsQuery:
-        """How often each word has each topic; where priors are learned, also the numbers they are learned from."""
-        return super().query(state) if self.priors == "fixed" else LearningQuery(self, state)
+    def terms(self, state: State) -> Terms:
+        """Where priors are learned, a row also holds how many tables each topic has, at most one per word, and the document."""
+        counts, tables = super().terms(state), Block(TABLES, (self.n_topics + 1,))
+        return counts if self.priors == "fixed" else replace(counts, layout=(*counts.layout, tables))
+
+    def beside(self, held: SampledDocuments, fresh: Assignments, table: CountTable, documents: Any) -> Any:
+        """The tables of the counted topics. Where noise replaced the words, all documents give one row."""
+        if self.priors == "fixed":
+            return None
+        found = tables_of_documents(fresh.topics, held.draw_ends, fresh.names, table.alpha, table.seed, table.step)
+        return found if documents.perturbed is None else sparse.csr_array(found.sum(axis=0)[None])
 
     def update(self, state: State, answer: Answer) -> State:
-        """The state after one sum: its counts, and the learned"""
+        """The state after one sum: its counts, and the learned priors."""
         after = super().update(state, answer)
         if self.priors == "fixed" or not answer.total or not settled(int(state["step"][0])):
             return after
@@ -435,18 +440,3 @@ class LDA(Counting):
         alpha = learned_alpha(tables, self.table(state).alpha, self.alpha, self.priors == "symmetric")
         eta = learned_eta(after["counts"], self.table(state).eta, self.eta)
         return {**after, "alpha": alpha, "eta": np.full(1, eta)}
-
-
-class LearningQuery(CountsQuery):
-    """Asks for the same counts and for the numbers that priors are learned from."""
-
-    @property
-    def terms(self) -> Terms:
-        """The row of `CountsQuery`; beside it the number of each topic's tables, at most one per word, and the document's."""
-        counts = super().terms
-        return replace(counts, layout=(*counts.layout, Block(TABLES, (self.model.n_topics + 1,))))
-
-    def beside(self, held: SampledDocuments, fresh: Assignments, table: CountTable, documents: Any) -> Any:
-        """The tables of the counted topics. Where noise replaced the words, all documents give one row."""
-        found = tables_of_documents(fresh.topics, held.draw_ends, fresh.names, table.alpha, table.seed, table.step)
-        return found if documents.perturbed is None else sparse.csr_array(found.sum(axis=0)[None])

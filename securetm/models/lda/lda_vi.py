@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from scipy.special import digamma
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
+from securetm.contracts import Answer, Array, Block, Public, State, Terms
 from securetm.models.batches import grouped, on_ranges
 from securetm.models.estimator import Count, OrNone, Part
 from securetm.models.fixed_order import plus
@@ -26,11 +26,6 @@ from securetm.settings import Limit, within
 EXPONENTS = "word_exponents"  # the array of a state: the weight of a word is 2 to that power, so that no product is rounded
 _MOST_EXPONENT = 4  # no exponent is further from 0
 _POWER = -0.25  # of a word's frequency: the noise of its counts is then nearer to a fixed share of them
-
-
-def unweighted(words: int) -> Array:
-    """Exponents that change nothing."""
-    return np.zeros(words, dtype=np.int64)
 
 
 def exponents_for(frequencies: Array) -> Array:
@@ -240,16 +235,20 @@ class VariationalLDA(CountedTopics):
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Random counts, so that topics differ. The first sum replaces them."""
         counts = rng.gamma(_START, 1.0 / _START, (self.n_topics, len(vocabulary)))
-        return {"counts": counts, "step": np.zeros(1, dtype=np.int64), EXPONENTS: unweighted(len(vocabulary))}
+        return {"counts": counts, "step": np.zeros(1, dtype=np.int64), EXPONENTS: np.zeros(len(vocabulary), dtype=np.int64)}
 
     def started(self, vocabulary: Sequence[str], public: Public, rng: np.random.Generator) -> State:
         """Also with weights for the words, where their frequencies are public."""
         begun = super().started(vocabulary, public, rng)
         return begun if public.frequencies is None else {**begun, EXPONENTS: exponents_for(public.frequencies)}
 
-    def query(self, state: State) -> ExpectedCounts:
-        """The next question: how often each word is expected to have each topic."""
-        return ExpectedCounts(self, state)
+    def terms(self, state: State) -> Terms:
+        """One row per document: real numbers whose sum is its number of words. A mechanism bounds the row."""
+        return Terms((Block("counts", state["counts"].shape),), batch=self.batch_size, bits=64)
+
+    def losses_of(self, state: State, documents: Any) -> DocumentBounds:
+        """How often each word is expected to have each topic. Each document starts from equal shares of all topics."""
+        return DocumentBounds.found(self, state, self.counted(documents, state["counts"].shape[1]))
 
     def update(self, state: State, answer: Answer) -> State:
         """The state after one sum: earlier counts fade and the sum is added. A noised sum is also kept as it came."""
@@ -283,12 +282,10 @@ class VariationalLDA(CountedTopics):
         found: Array = np.clip(state["counts"], 0, _MOST) + self.eta
         return found
 
-    def folding(self, state: State) -> tuple[Array, int]:  # noqa: ARG002 - alpha is not learned
-        """The symmetric alpha, and as many passes as the settings say."""
+    def folding(self, state: State) -> tuple[Array, int]:
         return np.full(self.n_topics, self.alpha), self.passes
 
     def infer(self, state: State, documents: Any) -> Array:
-        """Each document's topic shares, by an alpha of their own where the settings name one."""
         by_shares = replace(self, alpha=self.shares_alpha or self.alpha)
         return super(VariationalLDA, by_shares).infer(state, documents)
 
@@ -296,24 +293,6 @@ class VariationalLDA(CountedTopics):
         """The documents with repeated words limited as the settings say."""
         held = BagDocuments.from_counts(documents.counts, words)
         return held.limited(self.repeats) if self.repeats else held
-
-
-@dataclass(frozen=True)
-class ExpectedCounts:
-    """Asks how often each word is expected to have each topic, in all documents of the round together."""
-
-    model: VariationalLDA
-    state: State
-
-    @property
-    def terms(self) -> Terms:
-        """One row per document: real numbers whose sum is its number of words. A mechanism bounds the row."""
-        return Terms((Block("counts", self.state["counts"].shape),), batch=self.model.batch_size, bits=64)
-
-    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Draws and remembers nothing: each document starts from equal shares of all topics."""
-        bounds = DocumentBounds.found(self.model, self.state, self.model.counted(documents, self.state["counts"].shape[1]))
-        clipped_sum.add_losses(bounds, np.arange(len(documents)), np.zeros((len(documents), 0)))
 
 
 @dataclass(frozen=True)
@@ -344,12 +323,10 @@ class DocumentBounds:
         return cls(held, chances, leanings, values, weights, of_totals, model.stretch(state))
 
     def norms(self, owners: Array) -> Array:
-        """The l2 norm of each owner's row: expected counts times weights of words, over all its documents."""
         order, heads = grouped(owners)
         return lengths_of(order, heads, self.held.bags, self.chances, self.leanings, self.weights, self.of_totals**2)
 
     def gradient(self, weights: Array) -> Array:
-        """The weighted sum of the documents' rows, topics x words, flat."""
         found = expected(self.held.bags, self.chances, self.leanings, weights.astype(np.float64))
         return _stretched(found.T * self.weights, self.stretch).ravel()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,8 +17,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Needs, Public, State, Terms, TopicModel, Unit
-from securetm.errors import BadSetting, Mistake
-from securetm.models.estimator import Count, Smoothing
+from securetm.errors import Mistake
+from securetm.models.estimator import Count, Question, Smoothing
 from securetm.models.lda.counting import MOST_TOPICS, Assignments, CountTable, SampledDocuments, bounded
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.sentence_lda import SentenceLDA
@@ -28,21 +28,12 @@ NOWHERE = -1  # where an empty topic goes
 _MOST = 1e280  # of an entry: rows are summed
 
 
-@dataclass(frozen=True)
-class IntegratedTopics:
+class IntegratedTopics(NamedTuple):
     """The matched topics of all parties."""
 
     topics: Array  # global topics x words; rows sum to one
     weights: Array  # the amount of data of each
     went: Mapping[str, Array]  # of each party's topics: which global topic it became part of, or NOWHERE
-
-
-@dataclass(frozen=True)
-class ComposedTopics:
-    """A party's topics after matching with the global ones: as many as before, in the same places."""
-
-    topics: Array  # rows sum to one, or are empty
-    taken: Array  # the global topic in each place, or NOWHERE where the party's own stayed
 
 
 # ---- similarity (Eq. 29) ---------------------------------------------------------------------------------------------
@@ -54,11 +45,6 @@ def similarities(ones: Array, others: Array, words: int) -> Array:
     Only a topic's `words` heaviest words count. Two topics without any weight have 0. A topic and itself have exactly 1. The
     order of the two does not matter.
     """
-    _check_settings(0.0, words)
-    _check_topics("one side", ones)
-    _check_topics("the other side", others)
-    if ones.shape[1] != others.shape[1]:
-        raise _no_topics("the other side", f"they have {others.shape[1]} words, not {ones.shape[1]}")
     return _compared(*_heaviest(ones, words), *_by_word(*_heaviest(others, words), ones.shape[1]), len(others))
 
 
@@ -127,14 +113,14 @@ def integrated(topics: Mapping[str, Array], amounts: Mapping[str, float], xi: fl
     As in the paper every pair is compared, so two topics of one party may become one. Similarity is transitive here: two topics
     that differ become one if a third is like both. A topic without weight, or of a party without data, goes to NOWHERE.
     """
-    _check_settings(xi, words)
     names = sorted(topics)
-    vocabulary = _vocabulary({name: topics[name] for name in names})
     for name in names:
+        if not (float(topics[name].max(initial=0)) < _MOST and float(topics[name].min(initial=0)) >= 0):  # NaN is neither
+            raise _no_topics(name, "some entries are negative, too large or no numbers")
         if not 0 <= amounts[name] < np.inf:
             raise _no_topics(name, f"its amount of data is {amounts[name]}")
-    whole = np.concatenate([shares(topics[name]) for name in names] or [np.zeros((0, vocabulary))])
-    weights = np.concatenate([np.full(len(topics[name]), float(amounts[name])) for name in names] or [np.zeros(0)])
+    whole = np.concatenate([shares(topics[name]) for name in names])
+    weights = np.concatenate([np.full(len(topics[name]), float(amounts[name])) for name in names])
     filled = np.flatnonzero((weights > 0) & (whole.sum(axis=1) > 0))
     went = np.full(len(whole), NOWHERE, dtype=np.int64)
     went[filled] = _sets(whole[filled], xi, words)
@@ -158,23 +144,23 @@ def _sets(topics: Array, xi: float, words: int) -> Array:
 # ---- Algorithm 4 -----------------------------------------------------------------------------------------------------
 
 
-def composed(global_topics: Array, local_topics: Array, xi: float, words: int) -> ComposedTopics:
+def composed(global_topics: Array, local_topics: Array, xi: float, words: int) -> tuple[Array, Array]:
     """Algorithm 4: replaces each local topic by the most similar global one, if their similarity is at least xi.
+
+    Returns the topics, in the places of the local ones, and the global one in each place, or NOWHERE where the own one stayed.
 
     The printed pseudo-code leaves some choices open and can lose topics. Here a global topic is used once, and leaves the list
     only when it is used; as printed it also leaves where nothing was replaced. The most similar pair is taken first, since the
     numbers of topics mean nothing; of equally similar pairs the first local topic's, then the first global topic's. A topic
     without a similar one left stays. An empty topic has similarity 0 to all, so it is replaced only if xi is 0.
     """
-    _vocabulary({"the global model": global_topics, "a local model": local_topics})
-    _check_settings(xi, words)
     topics, wider = shares(local_topics), shares(global_topics)
     alike = similarities(topics, wider, words)
     own, theirs = np.nonzero(alike >= xi)
     order = np.argsort(-alike[own, theirs], kind="stable")  # stable: pairs are ordered by local topic, then by global
     taken = _dealt(own[order], theirs[order], *alike.shape)
     topics[taken != NOWHERE] = wider[taken[taken != NOWHERE]]
-    return ComposedTopics(topics, taken)
+    return topics, taken
 
 
 @njit(cache=True, nogil=True)
@@ -187,40 +173,12 @@ def _dealt(own: Array, theirs: Array, places: int, topics: int) -> Array:
     return taken
 
 
-# ---- checks of the inputs --------------------------------------------------------------------------------------------
-
-
 def shares(topics: Array) -> Array:
     """Rows that sum to one (iFTM's topic-wise normalisation); an empty row stays empty."""
     table = np.asarray(topics, dtype=np.float64)
     sums = table.sum(axis=1, keepdims=True)
     normal: Array = np.divide(table, sums, out=np.zeros(table.shape), where=sums > 0)
     return normal
-
-
-def _vocabulary(topics: Mapping[str, Array]) -> int:
-    """The size of the vocabulary that all parties' topics have."""
-    sizes = set()
-    for name, table in topics.items():
-        _check_topics(name, table)
-        sizes.add(table.shape[1])
-        if len(sizes) > 1:
-            raise _no_topics(name, f"they have {table.shape[1]} words where others have {min(sizes - {table.shape[1]})}")
-    return sizes.pop() if sizes else 0
-
-
-def _check_topics(whose: str, topics: Array) -> None:
-    if topics.ndim != 2:
-        raise _no_topics(whose, "they are no table of topics x words")
-    if not (float(topics.max(initial=0)) < _MOST and float(topics.min(initial=0)) >= 0):  # NaN is neither
-        raise _no_topics(whose, "some entries are negative, too large or no numbers")
-
-
-def _check_settings(xi: float, words: int) -> None:
-    if not 0 <= xi <= 1:
-        raise BadSetting("matching", "xi", str(xi), "must be a similarity, 0 to 1")
-    if words < 1:
-        raise BadSetting("matching", "top", str(words), "must be at least 1")
 
 
 def merged(counts: Array, most: int) -> Array:
@@ -328,7 +286,7 @@ def _update_nearest(losses: Array, nearest: Array, member: Array, masses: Array,
 def _no_topics(whose: str, problem: str) -> Mistake:
     return Mistake(
         "the topics of {whose} cannot be matched: {problem}",
-        hint="give a table of topics x words of the same vocabulary, whose entries are finite and not negative",
+        hint="the party runs another version, or is not honest; leave it out or correct its software",
         whose=whose,
         problem=problem,
     )
@@ -384,11 +342,9 @@ class Matched(LDA):
 
     @property
     def most_shown_topics(self) -> int:
-        """The most topics of the shared model: those of all parties together, unless they are merged."""
         return MOST_TOPICS if self.merged == ALL else self.n_topics
 
     def fits(self, state: State, words: int) -> bool:
-        """Whether a state, which may come from a file, has a form that this model can have over so many words."""
         tables = {name: array for name, array in state.items() if name == "counts" or name.startswith(_OWN)}
         if "counts" not in tables or not all(t.ndim == 2 and 0 < len(t) <= MOST_TOPICS for t in tables.values()):
             return False
@@ -417,9 +373,22 @@ class Matched(LDA):
         """The global topics, from which the parties restart. No prior holds them: each round composes topics anew."""
         return TopicModel.going_on(self, earlier, vocabulary, rng)
 
-    def query(self, state: State) -> TopicsQuery:  # type: ignore[override]  # it asks another question
-        """The next question to one party: its own topics after training from the state that it was shown."""
-        return TopicsQuery(self, self.for_party(state, ""))
+    def query(self, state: State) -> Question:
+        """One party is asked for its own topics after training from the state that it was shown."""
+        return Question(self, self.for_party(state, ""))
+
+    def terms(self, state: State) -> Terms:
+        """One row per topic of this party. Nothing bounds what one document may change in it."""
+        most, words = state["counts"].shape
+        return Terms((Block("topics", (most, words + 1)),), needs=Needs.EACH, ragged=True, unit=Unit.PARTY)
+
+    def answer(self, state: State, documents: Any, clipped_sum: ClippedSum, memory: Memory) -> None:
+        """Adds the party's table, and in the last column its amount of data. Draws use public noise."""
+        start = self.table(state)
+        held = self.read(documents, start.words)
+        counts = self.trained(start, held, held.names(documents.keys))
+        amount = np.full((len(counts), 1), float(amount_of(documents)))
+        clipped_sum.add(np.hstack([counts, amount]).astype(np.float32), np.arange(len(counts)))
 
     def update(self, state: State, answer: Answer) -> State:
         """Algorithm 5, lines 6 to 9: topics are integrated, and a new local model is composed for each party that answered."""
@@ -428,8 +397,7 @@ class Matched(LDA):
         tables = {name: np.maximum(blocks["topics"], 0.0) for name, blocks in each.items()}
         local = {name: shares(table[:, :-1]) for name, table in tables.items()}
         amounts = {name: float(table[:, -1].max(initial=0.0)) for name, table in tables.items()}
-        found = integrated(local, amounts, self.xi, self.top)
-        if not len(found.topics):
+        if not local or not len((found := integrated(local, amounts, self.xi, self.top)).topics):
             return after
         each_topic, masses = {}, np.zeros(len(found.topics))
         for name, went in found.went.items():
@@ -437,7 +405,8 @@ class Matched(LDA):
                 each_topic[name] = amounts[name] / len(merged_into)
                 np.add.at(masses, merged_into, each_topic[name])
         for name, amount in each_topic.items():
-            after[_OWN + name] = self._composed(found.topics, masses, local[name], amount)
+            own, taken = composed(found.topics, local[name], self.xi, self.top)
+            after[_OWN + name] = own * np.where(taken == NOWHERE, amount, masses[taken])[:, None]  # each as many as its data
         counts, weights = found.topics * masses[:, None], found.weights
         if self.merged == N_TOPICS:
             counts, weights = self._as_asked(counts, weights, local, each_topic)
@@ -508,37 +477,6 @@ class Matched(LDA):
         table = CountTable(firm, np.full(len(filled), _EVEN), start.eta, step, start.seed)
         topics: Array = filled.astype(np.uint16)[held.redrawn(table, unknown, 1, self.threads)]
         return topics
-
-    def _composed(self, topics: Array, masses: Array, local: Array, amount: float) -> Array:
-        """A party's new model as counts: each topic has as many counts as there is data for it."""
-        found = composed(topics, local, self.xi, self.top)
-        own = np.full(len(local), amount)
-        taken = found.taken != NOWHERE
-        own[taken] = masses[found.taken[taken]]
-        counts: Array = found.topics * own[:, None]
-        return counts
-
-
-@dataclass(frozen=True)
-class TopicsQuery:
-    """Asks one party for its own topics: the counts of words in each, and in the last column the party's amount of data."""
-
-    model: Matched
-    state: State
-
-    @property
-    def terms(self) -> Terms:
-        """One row per topic of this party. Nothing bounds what one document may change in it."""
-        most, words = self.state["counts"].shape
-        return Terms((Block("topics", (most, words + 1)),), needs=Needs.EACH, ragged=True, unit=Unit.PARTY)
-
-    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Adds the party's table. Draws use public noise. Each round restarts from the composed model."""
-        start = self.model.table(self.state)
-        held = self.model.read(documents, start.words)
-        counts = self.model.trained(start, held, held.names(documents.keys))
-        amount = np.full((len(counts), 1), float(amount_of(documents)))
-        clipped_sum.add(np.hstack([counts, amount]).astype(np.float32), np.arange(len(counts)))
 
 
 def amount_of(documents: Any) -> int:

@@ -112,15 +112,12 @@ class SentenceDocuments(SampledDocuments):
 
     @cached_property
     def lengths(self) -> Array:
-        """Running sums of words by document: the cost of drawing topics and of adding rows."""
         return with_zero(np.cumsum(self.sentences.counts))[self.sentences.word_ends[self.draw_ends]]
 
     def names(self, keys: Array) -> Array:
-        """The name under which each document's topics are remembered, made of its key and its sentences."""
         return name_sentences(self.sentences, np.ascontiguousarray(keys, dtype=np.uint64))
 
     def redrawn(self, table: CountTable, old: Assignments, sweeps: int, threads: int) -> Array:
-        """The topic of every sentence after so many sweeps, by collapsed Gibbs sampling or by proposals."""
         topics, given = old.topics.copy(), table.facts(old, np.ascontiguousarray(table.counts.T))
         if self.cycles:
             rest = (proposals_of(table, threads), float(table.alpha.sum()), sweeps, self.cycles, topics)
@@ -130,13 +127,11 @@ class SentenceDocuments(SampledDocuments):
         return topics
 
     def counted(self, topics: Array, table: CountTable) -> Array:
-        """How often each word has each topic in all these documents together: topics x words."""
         by_word = np.zeros((table.words, table.topics))
         counts_of_sentences(self.sentences, topics, by_word)
         return np.ascontiguousarray(by_word.T)
 
     def rows(self, documents: Array, topics: Array, table: CountTable) -> Rows:
-        """The topic-word counts of some documents, one sparse row each."""
         parts = rows_of_sentences(documents, self.sentences, topics, table.words, table.topics)
         return sparse.csr_array(parts, shape=(len(documents), table.topics * table.words))
 

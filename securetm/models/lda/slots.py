@@ -133,7 +133,8 @@ def draw_pieces(  # noqa: C901 - in one function, so that the arrays' references
                     sums[weighed], sums[weighed + 1], sums[weighed + 2] = _three(b, e, words, weights, log_phi, x, y, v)
                     weighed += 3
                 if weighed < many:
-                    sums[weighed], sums[many - 1] = _two(b, e, words, weights, log_phi, tried[weighed], tried[many - 1])
+                    x, y = tried[weighed], tried[many - 1]
+                    sums[weighed], sums[many - 1], _ = _three(b, e, words, weights, log_phi, x, y, y)
 
                 for n in range(1, proposals):
                     y = asked[n]
@@ -182,62 +183,31 @@ def _by_weight(b: int, e: int, weights: Array, start: np.uint64, index: int) -> 
     return i
 
 
+Three = tuple[float, float, float]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _plus(sums: Three, i: int, words: Array, weights: Array, log_phi: Array, x: int, y: int, z: int) -> Three:
+    w, v = np.uint32(words[i]), weights[i]
+    return sums[0] + v * log_phi[x, w], sums[1] + v * log_phi[y, w], sums[2] + v * log_phi[z, w]
+
+
 @njit(cache=True, nogil=True)
-def _three(b: int, e: int, words: Array, weights: Array, log_phi: Array, x: int, y: int, z: int) -> tuple[float, float, float]:
+def _three(begin: int, e: int, words: Array, weights: Array, log_phi: Array, x: int, y: int, z: int) -> Three:
     """Three topics' sums of weight x log phi in one pass, because reading the entries is half the work.
 
     Each sum has four lanes, since one long chain of additions is slow. The order is fixed, so that every machine draws alike.
     """
-    a0 = a1 = a2 = b0 = b1 = b2 = c0 = c1 = c2 = d0 = d1 = d2 = 0.0
-    whole = b + (e - b) // 4 * 4
-    for i in range(b, whole, 4):
-        w, v = np.uint32(words[i]), weights[i]
-        a0 += v * log_phi[x, w]
-        a1 += v * log_phi[y, w]
-        a2 += v * log_phi[z, w]
-        w, v = np.uint32(words[i + 1]), weights[i + 1]
-        b0 += v * log_phi[x, w]
-        b1 += v * log_phi[y, w]
-        b2 += v * log_phi[z, w]
-        w, v = np.uint32(words[i + 2]), weights[i + 2]
-        c0 += v * log_phi[x, w]
-        c1 += v * log_phi[y, w]
-        c2 += v * log_phi[z, w]
-        w, v = np.uint32(words[i + 3]), weights[i + 3]
-        d0 += v * log_phi[x, w]
-        d1 += v * log_phi[y, w]
-        d2 += v * log_phi[z, w]
+    a = b = c = d = (0.0, 0.0, 0.0)
+    whole = begin + (e - begin) // 4 * 4
+    for i in range(begin, whole, 4):
+        a = _plus(a, i, words, weights, log_phi, x, y, z)
+        b = _plus(b, i + 1, words, weights, log_phi, x, y, z)
+        c = _plus(c, i + 2, words, weights, log_phi, x, y, z)
+        d = _plus(d, i + 3, words, weights, log_phi, x, y, z)
     for i in range(whole, e):
-        w, v = np.uint32(words[i]), weights[i]
-        a0 += v * log_phi[x, w]
-        a1 += v * log_phi[y, w]
-        a2 += v * log_phi[z, w]
-    return (a0 + b0) + (c0 + d0), (a1 + b1) + (c1 + d1), (a2 + b2) + (c2 + d2)
-
-
-@njit(cache=True, nogil=True)
-def _two(b: int, e: int, words: Array, weights: Array, log_phi: Array, x: int, y: int) -> tuple[float, float]:
-    """Two topics' sums, as `_three`."""
-    a0 = a1 = b0 = b1 = c0 = c1 = d0 = d1 = 0.0
-    whole = b + (e - b) // 4 * 4
-    for i in range(b, whole, 4):
-        w, v = np.uint32(words[i]), weights[i]
-        a0 += v * log_phi[x, w]
-        a1 += v * log_phi[y, w]
-        w, v = np.uint32(words[i + 1]), weights[i + 1]
-        b0 += v * log_phi[x, w]
-        b1 += v * log_phi[y, w]
-        w, v = np.uint32(words[i + 2]), weights[i + 2]
-        c0 += v * log_phi[x, w]
-        c1 += v * log_phi[y, w]
-        w, v = np.uint32(words[i + 3]), weights[i + 3]
-        d0 += v * log_phi[x, w]
-        d1 += v * log_phi[y, w]
-    for i in range(whole, e):
-        w, v = np.uint32(words[i]), weights[i]
-        a0 += v * log_phi[x, w]
-        a1 += v * log_phi[y, w]
-    return (a0 + b0) + (c0 + d0), (a1 + b1) + (c1 + d1)
+        a = _plus(a, i, words, weights, log_phi, x, y, z)
+    return (a[0] + b[0]) + (c[0] + d[0]), (a[1] + b[1]) + (c[1] + d[1]), (a[2] + b[2]) + (c[2] + d[2])
 
 
 @njit(cache=True, nogil=True)
@@ -307,7 +277,6 @@ class Slots(SampledDocuments):
         return topics
 
     def counted(self, topics: Array, table: CountTable) -> Array:
-        """The sum of the weights of each topic's draws: topics x words."""
         if id(topics) in self._sums:
             return self._sums[id(topics)][1] / WHOLE
         sums = np.zeros(table.counts.shape, np.int64)
@@ -315,12 +284,11 @@ class Slots(SampledDocuments):
             add_up(head, stop, self._layout, read, topics, sums)
         return sums / WHOLE
 
-    def chunks(self, persons: Array | None) -> Iterator[Array]:  # noqa: ARG002
+    def chunks(self, persons: Array | None) -> Iterator[Array]:
         """All documents give one row: each slot was bounded before the noise."""
         return iter([np.zeros(1, np.int64)] if len(self) else [])
 
-    def rows(self, documents: Array, topics: Array, table: CountTable) -> Rows:  # noqa: ARG002
-        """The row of the whole party."""
+    def rows(self, documents: Array, topics: Array, table: CountTable) -> Rows:
         row = self.counted(topics, table).reshape(1, -1)
         return row.astype(np.int64) if self.perturbed.whole else row
 

@@ -25,8 +25,7 @@ class ContextualTopicModel(NeuralTopicModel):
     embedding_length: Finite = 4.0  # to which each embedding is scaled
     reads: ClassVar[frozenset[Reads]] = frozenset({Reads.COUNTS, Reads.EMBEDDINGS})
 
-    def decoding(self, state: State) -> ProductOfExperts:  # noqa: ARG002
-        """A product of experts."""
+    def decoding(self, state: State) -> ProductOfExperts:
         return ProductOfExperts(self.gain)
 
 

@@ -45,15 +45,7 @@ class WordBatch:
     width: int
     embeddings: Array | None = None  # each of the same length
 
-    @property
-    def lengths(self) -> Array:
-        """Words of each document."""
-        sums = np.concatenate([[0.0], np.cumsum(self.counts, dtype=np.float64)])
-        lengths: Array = (sums[self.ends[1:]] - sums[self.ends[:-1]]).astype(self.counts.dtype)
-        return lengths
-
     def only(self, rows: Array) -> WordBatch:
-        """These documents, in this order."""
         ends, cells = np.concatenate([[0], np.cumsum(np.diff(self.ends)[rows])]), self.cells(rows)
         embeddings = None if self.embeddings is None else self.embeddings[rows]
         return WordBatch(ends, self.words[cells], self.counts[cells], self.inputs[cells], self.width, embeddings)
@@ -133,7 +125,6 @@ class DecoderLosses:
     after_squares: torch.Tensor
 
     def only(self, rows: torch.Tensor) -> DecoderLosses:
-        """The entries of these documents."""
         return DecoderLosses(*(getattr(self, part.name)[rows] for part in fields(self)))
 
 
@@ -261,9 +252,6 @@ def _squared(row: Array, words: Array, quotients: Array) -> float:
     return square
 
 
-Three = tuple[Array, Array, Array]
-
-
 @njit(cache=True, error_model="numpy")
 def _squared_lengths(rows: Array, out: Array) -> None:
     """The squared lengths in 64 bits, whatever type the rows have: a clip relies on them."""
@@ -276,7 +264,7 @@ def _squared_lengths(rows: Array, out: Array) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _embed(cells: Three, weights: Array, out: Array) -> None:
+def _embed(cells: Cells, weights: Array, out: Array) -> None:
     ends, words, inputs = cells
     for i in range(out.shape[0]):
         row = out[i]
@@ -285,7 +273,7 @@ def _embed(cells: Three, weights: Array, out: Array) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _scatter(cells: Three, back: Array, out: Array) -> None:
+def _scatter(cells: Cells, back: Array, out: Array) -> None:
     ends, words, inputs = cells
     for i in range(back.shape[0]):
         row = back[i]
@@ -432,7 +420,7 @@ def _undo_normalisation(row: Array, after: Array, mean: Any, scale: Any, slope: 
 
 
 @njit(cache=True, error_model="numpy")
-def _reconstruct(cells: Three, logits: Array, background: Array, gain: Any, out: tuple[Array, ...]) -> None:
+def _reconstruct(cells: Cells, logits: Array, background: Array, gain: Any, out: tuple[Array, ...]) -> None:
     """The fused loss: computes a row's loss and gradients while its logits are in cache."""
     (ends, words, counts), (losses, after, squares) = cells, out
     real, lanes, wide = logits.dtype.type, np.empty(LANES, logits.dtype), np.empty(LANES, np.float64)

@@ -33,11 +33,9 @@ class ProductOfExperts:
     gain: float  # deviation of the topics' part of the logits
 
     def alone(self, layers: Layers, relevance: float) -> Tensor:
-        """Each topic's row, layer-normalised to deviation `gain`, beside the background."""
         return self.gain * FusedKernels().normalise(layers["topics"])[0] + relevance * layers["background"]
 
     def decode(self, layers: Layers, shares: Tensor, batch: WordBatch, kernels: Kernels) -> ProductDecoded:
-        """Losses and gradients from one pass over each row of logits."""
         logits = kernels.dense(shares, layers["topics"])
         return ProductDecoded(
             kernels, layers["topics"], shares, kernels.reconstruct(batch, logits, layers["background"], self.gain)
@@ -102,7 +100,6 @@ class EmbeddedExperts:
     logs: Tensor  # of the words' public frequencies, which the background begins with
 
     def alone(self, layers: Layers, relevance: float) -> Tensor:
-        """Those of the product of experts over all words."""
         return ProductOfExperts(self.gain).alone(self._over_words(layers, FusedKernels()), relevance)
 
     def decode(self, layers: Layers, shares: Tensor, batch: WordBatch, kernels: Kernels) -> ProductDecoded:
@@ -128,7 +125,6 @@ class Mixture:
     slope: float
 
     def alone(self, layers: Layers, relevance: float) -> Tensor:
-        """Each topic's row times the slope, beside the background."""
         return self.slope * layers["topics"] + relevance * layers["background"]
 
     def decode(self, layers: Layers, shares: Tensor, batch: WordBatch, kernels: Kernels) -> MixtureDecoded:
@@ -150,21 +146,17 @@ class MixtureDecoded:
 
     @property
     def losses(self) -> Tensor:
-        """The reconstruction loss of each document."""
         return self.passed.losses
 
     def back(self) -> Tensor:
-        """The gradient at the shares."""
         return self.passed.pulls.neg().to(self.shares.dtype)
 
     def only(self, rows: Tensor) -> Self:
-        """The entries of these documents."""
         places = rows.cpu().numpy()
         passed = self.passed.only(rows, self.batch.cells(places))
         return replace(self, shares=self.shares[rows], batch=self.batch.only(places), passed=passed)
 
     def add_gradient(self, scale: Tensor, parts: dict[str, Any]) -> None:
-        """Adds the weighted gradients of topics and background."""
         into = parts["topics"], parts["background"]
         self.kernels.add_mixture_gradient(self.batch, self.likely, self.shares * scale[:, None], self.passed, self.slope, into)
 

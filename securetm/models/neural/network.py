@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import itertools
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,12 +19,13 @@ from torch import Tensor
 
 from securetm.contracts import Array
 from securetm.errors import BrokenPromise
+from securetm.models.gradients import FlatLayers
 from securetm.models.neural.cpu_kernels import WordBatch
 from securetm.models.neural.decoders import Decoder, Kernels, Layers, products
 
 
 @dataclass(frozen=True)
-class NetworkShape:
+class NetworkShape(FlatLayers):
     """The sizes of the network, from which the place of each layer in the flat vector of weights follows.
 
     The first layer adds what it makes of the words to what it makes of the embedding; `words_bias` is its bias.
@@ -40,7 +40,6 @@ class NetworkShape:
 
     @functools.cached_property
     def parts(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Names and shapes of the layers, in the order of the flat vector."""
         v, h, k = self.vocabulary, self.hidden, self.topics
         words = (("words", (v, h)),) if self.reads_words else ()
         embedding = (("embedding", (self.embedding, h)),) if self.embedding else ()
@@ -48,20 +47,6 @@ class NetworkShape:
             *words, *embedding, ("words_bias", (h,)), ("inner", (h, h)), ("inner_bias", (h,)),
             ("head", (h, 2 * k)), ("head_bias", (2 * k,)), ("topics", (k, self.dimensions or v)), ("background", (v,)),
         )  # fmt: skip
-
-    @functools.cached_property
-    def _ends(self) -> tuple[int, ...]:
-        return tuple(itertools.accumulate((math.prod(shape) for _, shape in self.parts), initial=0))
-
-    @property
-    def size(self) -> int:
-        """Weights in all."""
-        return self._ends[-1]
-
-    def views(self, flat: Any) -> dict[str, Any]:
-        """Each layer as a view into the flat vector (numpy or torch)."""
-        cuts = zip(self.parts, self._ends, self._ends[1:], strict=False)
-        return {name: flat[first:end].reshape(shape) for (name, shape), first, end in cuts}
 
     @classmethod
     def from_weights(

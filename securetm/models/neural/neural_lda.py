@@ -6,7 +6,6 @@ word one deviation over the topics; here the bound `word_spread`, after each ste
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -44,13 +43,7 @@ class NeuralLDA(NeuralTopicModel):
     # Under a budget a step is mostly noise: shorter ones wander less, in topics above all.
     budget_defaults: ClassVar[Mapping[str, Any]] = {"learning_rate": 1e-3, "background_rate": 5.0}
 
-    def start_bound(self, part: str, shape: tuple[int, ...]) -> float:
-        """As in ProdLDA, documents start apart and topics nearly alike."""
-        usual = super().start_bound(part, shape)
-        return {"words": math.sqrt(3.0), "topics": usual / 10}.get(part, usual)
-
-    def decoding(self, state: State) -> Mixture:  # noqa: ARG002
-        """A mixture of topics."""
+    def decoding(self, state: State) -> Mixture:
         return Mixture(self.gain / self.word_spread)
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:

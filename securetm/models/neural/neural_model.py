@@ -6,6 +6,7 @@ family says what its encoder reads and what its decoder is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -108,19 +109,19 @@ class NeuralTopicModel(GradientModel):
         """How topic shares become probabilities of words."""
         raise NotImplementedError
 
-    def fresh_shape(self, words: int) -> NetworkShape:
-        """The shape of the network over so many words."""
-        return NetworkShape(words, self.hidden, self.n_topics, self.embedding_size, self.reads_words)
+    def sizes(self) -> tuple[int, int, int, bool, int]:
+        """Hidden units, topics, numbers of an embedding, whether words are read, and numbers of a topic if not one a word."""
+        return self.hidden, self.n_topics, self.embedding_size, self.reads_words, 0
 
     # ---- contracts.TopicModel ----
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Fresh weights from the rng, and the seed of all later document noise."""
-        shape = self.fresh_shape(len(vocabulary))
+        shape = NetworkShape(len(vocabulary), *self.sizes())
         flat = np.zeros(shape.size, dtype=self.dtype)
         for part, values in shape.views(flat).items():
             if not part.endswith("_bias") and part != "background":
-                bound = self.start_bound(part, values.shape)
+                bound = self._start_bound(part, values.shape)
                 values[...] = rng.uniform(-bound, bound, values.shape)
         self.restored(flat)
         return {
@@ -131,9 +132,14 @@ class NeuralTopicModel(GradientModel):
             **self.server_moments(flat),
         }
 
-    def start_bound(self, part: str, shape: tuple[int, ...]) -> float:  # noqa: ARG002 - the same for every part
-        """The largest weight of a layer at the start: Glorot's, as ProdLDA's authors start."""
-        return float(np.sqrt(6.0 / sum(shape)))
+    def _start_bound(self, part: str, shape: tuple[int, ...]) -> float:
+        """The largest weight of a layer at the start: Glorot's, as ProdLDA's authors start.
+
+        Where words need not have one deviation, documents start apart and topics nearly alike, as nothing is known of them: a
+        document has length 1 whatever the vocabulary, so words have deviation 1.
+        """
+        usual = float(np.sqrt(6.0 / sum(shape)))
+        return usual if self.equal_words else {"words": math.sqrt(3.0), "topics": usual / 10}.get(part, usual)
 
     def topics(self, state: State) -> Array:
         """Each topic's words: the decoder's output for a document of that topic alone, the background times `relevance`.
@@ -145,7 +151,6 @@ class NeuralTopicModel(GradientModel):
         return shares
 
     def infer(self, state: State, documents: Any) -> Array:
-        """Each document's topic shares at the posterior mean, without noise."""
         kernels, layers = self._kernels, self._on_device(self._layers(state))
         out = np.empty((len(documents), self.n_topics))
         with torch.inference_mode():
@@ -156,7 +161,6 @@ class NeuralTopicModel(GradientModel):
         return out
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
-        """The log-likelihood of each document's unseen words, given its seen words."""
         return self.encoded_likelihood(state, seen, unseen)
 
     def encoded_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
@@ -182,11 +186,9 @@ class NeuralTopicModel(GradientModel):
         return NetworkLosses(state["weights"], network, self.read(state, counts, embeddings), self._noise(state, keys))
 
     def losses_of(self, state: State, documents: Any) -> NetworkLosses:
-        """The losses of these documents."""
         return self.losses(state, documents.counts, documents.keys, documents.embeddings)
 
     def local_gradient(self, state: State, documents: Any, rows: Array, number: int) -> Array:
-        """The sum of the documents' gradients."""
         # The noise's step counts rounds in its high half and local steps in its low half, so none is used twice.
         inside = {**state, "step": (state["step"] << 32) + number}
         embeddings = None if documents.embeddings is None else documents.embeddings[rows]
@@ -215,9 +217,9 @@ class NeuralTopicModel(GradientModel):
         return weights
 
     def _shape(self, weights: Array) -> NetworkShape:
-        return NetworkShape.from_weights(weights, self.hidden, self.n_topics, self.embedding_size, self.reads_words)
+        return NetworkShape.from_weights(weights, *self.sizes())
 
-    def read(self, state: State, counts: Any, embeddings: Array | None) -> WordBatch:  # noqa: ARG002
+    def read(self, state: State, counts: Any, embeddings: Array | None) -> WordBatch:
         """Counts as the network reads them, with embeddings where the encoder reads such."""
         if not self.embedding_size:
             return bags(counts, self.dtype)
@@ -225,7 +227,6 @@ class NeuralTopicModel(GradientModel):
 
     @property
     def in_fixed_order(self) -> bool:
-        """Whether sums run in a fixed order: on a CPU they do, on a GPU they do not."""
         return isinstance(self._kernels, FusedKernels)
 
     @cached_property

@@ -6,7 +6,6 @@ It is Srivastava and Sutton's (2017) network: words go in, and a product of expe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -18,7 +17,6 @@ from securetm.contracts import Array, Public, State
 from securetm.models.estimator import Count, Positive
 from securetm.models.neural.cpu_kernels import FusedKernels, WordBatch, bags, with_embeddings
 from securetm.models.neural.decoders import Decoder, EmbeddedExperts, ProductOfExperts
-from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.neural_model import NeuralTopicModel
 from securetm.models.public_knowledge import (
     FREQUENCIES,
@@ -60,7 +58,6 @@ class ProdLDA(NeuralTopicModel):
     budget_defaults: ClassVar[Mapping[str, Any]] = {"learning_rate": 2e-3, "background_rate": 5.0}
 
     def decoding(self, state: State) -> Decoder:
-        """A product of experts."""
         if not self.needs_public:
             return ProductOfExperts(self.gain)
         frequencies = state.get(FREQUENCIES)
@@ -68,16 +65,10 @@ class ProdLDA(NeuralTopicModel):
         on = self._kernels.device
         return EmbeddedExperts(self.gain, self._vectors(state).to(on), torch.from_numpy(logs.astype(self.dtype)).to(on))
 
-    def start_bound(self, part: str, shape: tuple[int, ...]) -> float:
-        """A document has length 1 whatever the vocabulary, so words have deviation 1; topics start small, as unknown."""
-        usual = super().start_bound(part, shape)
-        return {"words": math.sqrt(3.0), "topics": usual / 10}.get(part, usual)
-
     # ---- through frozen vectors ----
 
     @property
     def needs_public(self) -> bool:
-        """Whether the decoder is embedded."""
         return self.decoder == EMBEDDED
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
@@ -98,7 +89,6 @@ class ProdLDA(NeuralTopicModel):
         return {**fresh, "weights": self.restored(weights), **public.arrays()}
 
     def fits(self, state: State, words: int) -> bool:
-        """Also of a state with public vectors."""
         if not self.needs_public:
             return super().fits(state, words)
         fresh = without_public(self.start([f"word{number}" for number in range(words)], np.random.default_rng(0)))
@@ -106,11 +96,9 @@ class ProdLDA(NeuralTopicModel):
         found = {name: (array.shape, array.dtype) for name, array in without_public(state).items()}
         return VECTORS in state and found == like and public_fits(state, self.n_topics, words)
 
-    def fresh_shape(self, words: int) -> NetworkShape:
-        """The encoder and each topic have as many numbers as the vectors, whatever the vocabulary."""
-        if not self.needs_public:
-            return super().fresh_shape(words)
-        return NetworkShape(words, self.hidden, self.n_topics, MOST_DIMENSIONS, False, MOST_DIMENSIONS)
+    def sizes(self) -> tuple[int, int, int, bool, int]:
+        """Behind vectors the encoder and each topic have as many numbers as these, whatever the vocabulary."""
+        return (self.hidden, self.n_topics, MOST_DIMENSIONS, False, MOST_DIMENSIONS) if self.needs_public else super().sizes()
 
     def read(self, state: State, counts: Any, embeddings: Array | None) -> WordBatch:
         """Counts; for the embedded encoder also what each document's words give together, by itself."""
@@ -118,11 +106,6 @@ class ProdLDA(NeuralTopicModel):
             return super().read(state, counts, embeddings)
         batch, vectors = bags(counts, self.dtype), self._vectors(state)
         return with_embeddings(batch, FusedKernels().embed(batch, vectors, torch.zeros_like(vectors[0])).numpy(), _LENGTH)
-
-    def _shape(self, weights: Array) -> NetworkShape:
-        if not self.needs_public:
-            return super()._shape(weights)
-        return NetworkShape.from_weights(weights, self.hidden, self.n_topics, MOST_DIMENSIONS, False, MOST_DIMENSIONS)
 
     def _vectors(self, state: State) -> torch.Tensor:
         return torch.from_numpy(_padded(state[VECTORS]).astype(self.dtype))

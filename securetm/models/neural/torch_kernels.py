@@ -25,49 +25,39 @@ class TorchKernels:
     device: torch.device
 
     def embed(self, batch: WordBatch, weights: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        """inputs @ weights + bias."""
         rows, words, inputs = self._cells(batch, batch.inputs)
         out: torch.Tensor = bias.repeat(len(batch.ends) - 1, 1)
         return out.index_add_(0, rows, inputs[:, None] * weights[words])
 
     def embed_gradient(self, batch: WordBatch, back: torch.Tensor, out: torch.Tensor) -> None:
-        """Adds inputs^T @ back to `out`."""
         rows, words, inputs = self._cells(batch, batch.inputs)
         out.index_add_(0, words, inputs[:, None] * back[rows])
 
     def dense(self, rows: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-        """rows @ weights + bias."""
         product = rows @ weights.to(rows.dtype)
         return product if bias is None else product + bias
 
     def add_outer(self, left: torch.Tensor, right: torch.Tensor, out: torch.Tensor) -> None:
-        """Adds left.T @ right to `out`, in the left one's precision."""
         out.addmm_(left.T, right.to(left.dtype))
 
     def back(self, rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        """rows @ weights.T."""
         return rows @ weights.to(rows.dtype).T
 
     def combined(self, factors: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        """factors @ rows, in the precision of the factors."""
         return factors @ rows.to(factors.dtype)
 
     def activate(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """softplus(x), and its slope."""
         return softplus(x), torch.sigmoid(x)
 
     def normalise(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Layer normalisation of each row without affine, and the reciprocals of the deviations, for the gradient."""
         normal, _, rates = torch.native_layer_norm(x, [x.shape[-1]], None, None, EPSILON)
         return normal, rates[..., 0]
 
     def normalise_backward(self, back: torch.Tensor, normal: torch.Tensor, rates: torch.Tensor) -> torch.Tensor:
-        """The gradient before layer normalisation from the gradient after it."""
         level, along = back.mean(dim=1, keepdim=True), (back * normal).mean(dim=1, keepdim=True)
         return rates[:, None] * (back - level - normal * along)
 
     def latent(self, normal: torch.Tensor, noise: torch.Tensor, prior: tuple[float, float]) -> Latent:
-        """A draw from each row's posterior, its means and log-variances side by side; the prior by variance and weight."""
         (mean, spread), (variance, weight) = normal.chunk(2, dim=1), prior
         deviation = torch.exp(0.5 * spread)
         apart = ((deviation.square() + mean.square()) / variance - spread).sum(dim=1)
@@ -77,7 +67,6 @@ class TorchKernels:
     def latent_backward(
         self, back: torch.Tensor, normal: torch.Tensor, noise: torch.Tensor, prior: tuple[float, float], drawn: Latent
     ) -> torch.Tensor:
-        """The gradient at means and log-variances, from the gradient at the shares."""
         (mean, _), (variance, weight) = normal.chunk(2, dim=1), prior
         before = drawn.shares * (back - (drawn.shares * back).sum(dim=1, keepdim=True))
         pull = weight / variance
@@ -85,7 +74,6 @@ class TorchKernels:
         return torch.cat([before + pull * mean, spread], dim=1)
 
     def reconstruct(self, batch: WordBatch, logits: torch.Tensor, background: torch.Tensor, gain: float) -> DecoderLosses:
-        """-sum(counts * log softmax(gain * layer norm(logits) + background)) of each row, and its gradients."""
         rows, words, counts = self._cells(batch, batch.counts)
         normal, rates = self.normalise(logits)
         scores = torch.log_softmax(gain * normal + background, dim=1)
@@ -99,11 +87,9 @@ class TorchKernels:
         return DecoderLosses(losses, back, after, self.squared_lengths(back), self.squared_lengths(after))
 
     def topic_words(self, topics: torch.Tensor, background: torch.Tensor, slope: float) -> torch.Tensor:
-        """softmax(slope * topics + background) of each row."""
         return torch.softmax(slope * topics + background, dim=1)
 
     def mix(self, batch: WordBatch, shares: torch.Tensor, likely: torch.Tensor) -> MixtureLosses:
-        """-sum(counts * log(shares @ likely)) of each row, and the factors of its gradients."""
         rows, words, counts = self._cells(batch, batch.counts)
         probabilities = (shares[rows].double() * likely.T[words]).sum(dim=1).clamp(min=LEAST)
         quotients, zeros = counts / probabilities, torch.zeros(len(shares), dtype=torch.float64, device=self.device)
@@ -120,7 +106,6 @@ class TorchKernels:
         slope: float,
         out: tuple[torch.Tensor, torch.Tensor],
     ) -> None:
-        """Adds the gradients of topics and background, each document's times its factor, to zeros."""
         rows, words, _ = self._cells(batch, batch.counts)
         found = torch.zeros(likely.T.shape, dtype=torch.float64, device=self.device)
         found.index_add_(0, words, factors[rows] * passed.quotients[:, None])
@@ -131,7 +116,6 @@ class TorchKernels:
     def mixture_squares(
         self, batch: WordBatch, likely: torch.Tensor, shares: torch.Tensor, passed: MixtureLosses, slope: float
     ) -> torch.Tensor:
-        """The squared lengths of each document's gradients: those of the topics, then those of the background."""
         found = []
         for i, (first, end) in enumerate(itertools.pairwise(batch.ends)):
             quotients = torch.zeros(likely.shape[1], dtype=torch.float64, device=self.device)
@@ -141,7 +125,6 @@ class TorchKernels:
         return torch.stack(found, dim=1) if found else torch.zeros((2, 0), dtype=torch.float64, device=self.device)
 
     def squared_lengths(self, rows: torch.Tensor) -> torch.Tensor:
-        """The squared l2 length of each row, summed in 64 bits whatever the row is in."""
         lengths: torch.Tensor = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
         return lengths.square()
 

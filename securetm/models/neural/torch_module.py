@@ -143,7 +143,6 @@ class LossesAlone:
         self._kept: dict[int, Array] = {}  # gradients that were computed, as far as there is room
 
     def norms(self, owners: Array) -> Array:
-        """The length of each owner's summed gradient, owners in sorted order."""
         _, self._member = np.unique(owners, return_inverse=True)
         self._lengths = np.array([_length(part) for part in self._parts(np.ones(len(owners)))])
         return self._lengths
@@ -245,12 +244,10 @@ class TorchModule(GradientModel):
         return {**state, **optimiser_moments(self.optimiser, flat), **self.server_moments(flat)}
 
     def topics(self, state: State) -> Array:
-        """What the network says of its topics, each divided by its sum."""
         with torch.no_grad():
             return np.asarray(divided(self._network(state).eval().topics()).numpy())
 
     def infer(self, state: State, documents: Any) -> Array:
-        """What the network says of each document without noise, divided by its sum."""
         network, inputs, out = self._network(state).eval(), self._inputs(documents), np.empty((len(documents), self.n_topics))
         with torch.no_grad():
             for rows in slices(len(documents), _CHUNK):
@@ -258,7 +255,6 @@ class TorchModule(GradientModel):
         return out
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
-        """The log-likelihood of each document's unseen words, given the topic shares of its seen words."""
         network, shares, out = self._network(state).eval(), self.infer(state, seen), np.zeros(len(unseen))
         with torch.no_grad():
             for rows in slices(len(unseen), _CHUNK):
@@ -269,7 +265,6 @@ class TorchModule(GradientModel):
     # ---- for the queries ----
 
     def losses_of(self, state: State, documents: Any) -> LossesAlone:
-        """The losses of these documents, each computed by itself."""
         return LossesAlone(self._network(state), self._inputs(documents), (int(state["seed"][0]), int(state["step"][0])))
 
     def local_gradient(self, state: State, documents: Any, rows: Array, number: int) -> Array:

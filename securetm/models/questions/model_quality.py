@@ -93,8 +93,7 @@ class CooccurrenceCounts:
         layout = (Block("documents", (1,)), Block("words", (len(words),)), Block("pairs", (len(pairs),)))
         return presence_terms(layout, self.unit, data_only=False)
 
-    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Adds one sparse row per document."""
+    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         words, pairs = _words_and_pairs(self.top)
         for some in chunks(with_zero(np.cumsum(np.diff(documents.counts.indptr))), documents.persons, _CHUNK):
             clipped_sum.add(rows_of_held(documents.counts[some], words, pairs), some)
@@ -127,7 +126,7 @@ class HeldOut:
         layout = (Block("log_likelihood", (1,)), Block("tokens", (1,)), Block("documents", (1,)))
         return Terms(layout, bits=64, unit=self.unit)
 
-    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         """Adds one row per document: the log-likelihood of its unseen words, their number, and 1."""
         seen, unseen = documents.halves(self.seed)
         likelihood = np.asarray(self.model.log_likelihood(self.state, seen, unseen), dtype=np.float64)

@@ -51,8 +51,7 @@ class WordSketch:
         layout = (Block("documents", (1,)), Block("cells", (self.cells, WIDTH)))
         return Terms(layout, data_only=True, names_words=True, domain=Domain.INTEGER, bits=32)
 
-    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Adds the party's table as one row."""
+    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         counts = clipped_sum.named(*self.own_words(documents))
         clipped_sum.add(self.row(documents.vocabulary, counts, len(documents)), np.zeros(1, dtype=np.int64))
 
@@ -61,7 +60,6 @@ class WordSketch:
         return present(documents.counts), np.arange(len(documents)), _numbers(documents.vocabulary)
 
     def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:
-        """The party's table."""
         held = [(word, int(n)) for word, n in zip(words, counts, strict=True) if n > 0 and fits(word)]
         entries = _entries([word for word, _ in held], [n for _, n in held])
         row = np.zeros((1, 1 + self.cells * WIDTH), dtype=np.int64)

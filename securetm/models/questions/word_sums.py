@@ -50,7 +50,7 @@ class WordSums:
         layout = (Block("cells", (CELLS,)),)
         return Terms(layout, counts_words=True, part=1 / ROUNDS, bits=64, l2=1.0, linf=1.0)
 
-    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         """Adds the documents' rows. The entries before the scale are whole numbers, so no order of words changes a bit."""
         held, cells = present(documents.counts), self._table(documents.vocabulary)
         step = max(1, len(documents)) if documents.persons is not None else _AT_ONCE  # a person's rows are bounded together

@@ -68,8 +68,7 @@ class DocumentFrequencies:
         layout = (Block("documents", (1,)), Block("frequencies", (self.vocabulary_size,)))
         return presence_terms(layout, self.unit, data_only=True)
 
-    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Adds one row per document."""
+    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         one = sparse.csr_array(np.ones((len(documents), 1), np.int64))
         add_rows(sparse.hstack([one, present(documents.counts)], format="csr"), documents, clipped_sum)
 
@@ -98,8 +97,7 @@ class WordList:
             unit=Unit.PARTY,
         )
 
-    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Adds the party's words as one row."""
+    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         counts = clipped_sum.named(*self.own_words(documents))
         clipped_sum.add(self.row(documents.vocabulary, counts, len(documents)), np.zeros(1, dtype=np.int64))
 
@@ -107,7 +105,7 @@ class WordList:
         """Which words each document holds, and the words' places: nothing here goes by a word's number."""
         return present(documents.counts), np.arange(len(documents)), np.arange(len(documents.vocabulary))
 
-    def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:  # noqa: ARG002 - it does not say how many
+    def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:
         """The words that are in a document, as bytes."""
         held = [(-int(n), word) for word, n in zip(words, counts, strict=True) if n and sendable(word)]
         frequent = [word for _, word in sorted(held)[:MOST_WORDS]]

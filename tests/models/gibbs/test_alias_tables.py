@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from securetm.models.lda.samplers import OTHER, build, draw, tables_of
+from securetm.models.lda.samplers import OTHER, draw, tables_of
 
 
 def shares_of(tables: np.ndarray) -> np.ndarray:
@@ -31,24 +30,6 @@ def test_cells_add_up_to_the_distribution(row):
     expected = weights / weights.sum()
     np.testing.assert_allclose(sums, weights.sum(axis=1), rtol=1e-12)
     np.testing.assert_allclose(shares_of(tables), expected, rtol=1e-6, atol=1e-11)
-
-
-@pytest.mark.parametrize("k", [1, 2, 50, 200, 1 << 16])
-def test_counts_of_words_keep_their_shares(k):
-    rng = np.random.default_rng(k)
-    weights = np.where(rng.random((3, k)) < 0.9, 0.01, rng.integers(1, 10_000, (3, k)) + 0.01)
-    np.testing.assert_allclose(shares_of(tables_of(weights)[0]), weights / weights.sum(axis=1, keepdims=True), rtol=1e-6)
-
-
-def test_ranges_of_rows_and_a_scale_give_the_same_tables():
-    rng = np.random.default_rng(0)
-    weights, scale = rng.random((7, 5)), rng.random(5)
-    whole, sums = tables_of(weights * scale)
-    parts, found = np.empty((7, 5)), np.empty(7)
-    for first, last in ((0, 3), (3, 7)):
-        build(first, last, weights, scale, parts.view(np.uint64), found)
-    np.testing.assert_array_equal(parts, whole)
-    np.testing.assert_array_equal(found, sums)
 
 
 @njit

@@ -34,27 +34,12 @@ def test_of_one_word_the_mean_over_the_posterior_is_exact(doubt: float) -> None:
     np.testing.assert_allclose(Completion(PREVALENCE, 2.0, doubt).shares(BY_WORD, held([4]), 1)[0], exact, rtol=1e-9)
 
 
-def test_the_more_words_agree_the_less_the_prior_says() -> None:
-    word = int(np.argmax(BY_WORD[:, 2] / BY_WORD.sum(axis=1)))
-    found = Completion(PREVALENCE, 2.0, 10.0).shares(BY_WORD, held(*([word] * many for many in (1, 2, 5, 50))), 1)[:, 2]
-    assert np.all(np.diff(found) > 0)
-    assert found[-1] > 0.9
-
-
 def test_a_document_is_completed_alone_on_any_number_of_threads() -> None:
     rng = np.random.default_rng(1)
     rows = [rng.integers(0, 30, rng.integers(0, 9)).tolist() for _ in range(40)]
     prior = Completion.around(BY_WORD, PREVALENCE, 1.0)
     together = prior.shares(BY_WORD, held(*rows), 3)
     np.testing.assert_array_equal(together, np.vstack([prior.shares(BY_WORD, held(row), 1) for row in rows]))
-
-
-def test_topics_of_which_each_word_has_one_are_doubted_and_blurred_ones_are_not() -> None:
-    sharp = np.ascontiguousarray(np.kron(np.eye(3), np.full(10, 0.1)).T + 1e-9)
-    blurred = 0.1 * sharp + 0.9 * sharp.mean(axis=1, keepdims=True)
-    assert Completion.around(sharp, PREVALENCE, 1.0).doubt == 60.0
-    assert Completion.around(blurred, PREVALENCE, 1.0).doubt < 2.0
-    assert Completion.around(sharp, np.full(3, np.nan), 1.0).prevalence.tolist() == [1 / 3] * 3
 
 
 def test_titles_are_predicted_better_than_by_word_frequencies() -> None:

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from scipy import sparse
 
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Unit
@@ -10,29 +9,12 @@ from securetm.federation.questions import PerPerson
 from securetm.models.batches import chunks
 from securetm.models.given_documents import as_documents
 from securetm.models.lda import counting
-from securetm.models.lda.counting import NEVER, Assignments, likely_shares
+from securetm.models.lda.counting import NEVER, Assignments
 from securetm.models.lda.lda import LDA, LdaDocuments
-from securetm.models.mixed_topics import Completion
 from securetm.testing.query_laws import SumOfRows
 from tests.models.trained_by_hand import VOCABULARY, WORDS, counts_of, planted, rounds
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("which", range(3))
-def test_a_counted_document_takes_its_old_topics_out_of_the_table(which):
-    documents, _ = planted(30)
-    model, memory = LDA(n_topics=4), {}
-    start = model.start(VOCABULARY, np.random.default_rng(which))
-    one = documents.select(np.array([which]))
-    own = counts_of(model, start, one, memory)
-    others = np.random.default_rng(which).poisson(0.05, own.shape)  # so few that its own would show
-    with_own = {**start, "counts": others + own, "step": np.array([1])}
-    counted = counts_of(model, with_own, one, dict(memory))
-    late = {**memory, "draws/steps": memory["draws/steps"] - 1}  # as if the table were of a round it took no part in
-    without = counts_of(model, {**with_own, "counts": others}, one, late)
-    np.testing.assert_array_equal(counted, without)
-    assert (counts_of(model, with_own, one, late) != counted).any()
 
 
 def test_no_row_names_a_place_twice():
@@ -149,25 +131,7 @@ def test_shares_of_one_word_are_known_in_closed_form(fitted):
     np.testing.assert_allclose(nothing, 1 / 3)
 
 
-def test_likelihood_is_that_of_the_mixture(fitted):
-    seen, unseen = planted(30, seed=5)[0], planted(30, seed=6)[0]
-    joint = likely_shares(fitted.learned.state["counts"])
-    topics = joint / joint.sum(axis=1, keepdims=True)
-    by_word = np.ascontiguousarray(topics.T)
-    prior = Completion.around(by_word, joint.sum(axis=1), fitted.n_topics * fitted.alpha)
-    shares = prior.shares(by_word, LdaDocuments.from_counts(seen.counts, WORDS), 1)
-    expected = (unseen.counts.toarray() * np.log(shares @ topics)).sum(axis=1)
-    np.testing.assert_allclose(fitted.log_likelihood(fitted.learned.state, seen, unseen), expected, rtol=1e-10)
-
-
 # ---- what is given to it -----------------------------------------------------------------------------------------------
-
-
-def test_whole_floats_and_untidy_matrices_are_counts():
-    tidy = np.array([[0, 2, 1], [3, 0, 0]])
-    untidy = sparse.csr_array((np.array([1.0, 1, 1, 0, 3]), np.array([2, 1, 1, 0, 0]), np.array([0, 4, 5])), (2, 3))
-    first, second = (LDA(n_topics=2).fit(table, epochs=3).learned.state for table in (tidy, untidy))
-    np.testing.assert_array_equal(first["counts"], second["counts"])
 
 
 def test_noise_leaves_no_negative_count():

@@ -55,7 +55,7 @@ def test_a_new_document_draws_from_its_exact_posterior(sampler, alpha, words):
     model = LDA(n_topics=len(alpha), eta=0.3, sweeps=30, sampler=sampler)
     documents, held = held_by(model, words)
     nothing = Assignments.remembered({}).recall(held.draw_ends, held.names(documents.keys))
-    drawn = model.redrawn(table_of(model, others, alpha), held, nothing).topics.reshape(COPIES, len(words))
+    drawn = held.redrawn(table_of(model, others, alpha), nothing, model.sweeps, 1).reshape(COPIES, len(words))
     assert distance(drawn, posterior(words, others, alpha, 0.3)) < 0.02
 
 
@@ -71,7 +71,7 @@ def test_a_counted_document_draws_as_if_it_were_not_in_the_table(sampler, alpha,
     model = LDA(n_topics=k, eta=0.3, sweeps=30, sampler=sampler)
     documents, held = held_by(model, words)
     known = Assignments(held.names(documents.keys), np.zeros(COPIES, int), held.draw_ends, np.tile(old, COPIES))
-    drawn = model.redrawn(table_of(model, table, alpha, step=1), held, known).topics.reshape(COPIES, len(words))
+    drawn = held.redrawn(table_of(model, table, alpha, step=1), known, model.sweeps, 1).reshape(COPIES, len(words))
     assert distance(drawn, posterior(words, others, alpha, 0.3)) < 0.02
 
 
@@ -87,7 +87,7 @@ def test_a_sweep_leaves_the_posterior_as_it_is(sampler):
     model = LDA(n_topics=3, eta=0.3, sweeps=1, sampler=sampler, cycles=2)
     documents, held = held_by(model, words)
     known = Assignments(held.names(documents.keys), np.full(COPIES, -1), held.draw_ends, old.ravel())
-    drawn = model.redrawn(table_of(model, others, alpha, step=1), held, known).topics.reshape(COPIES, 4)
+    drawn = held.redrawn(table_of(model, others, alpha, step=1), known, model.sweeps, 1).reshape(COPIES, 4)
     assert (drawn != old).any(axis=1).mean() > 0.2
     assert distance(drawn, expected) < 0.02
 

@@ -9,7 +9,6 @@ import pytest
 from scipy import sparse
 
 from securetm.contracts import Answer
-from securetm.errors import BrokenPromise
 from securetm.models.lda import slots
 from securetm.models.lda.counting import Assignments, CountTable
 from securetm.models.lda.lda import LDA
@@ -257,20 +256,6 @@ def test_odd_documents_have_topics(rows, lengths, k, by_sentence):
         found = held.counted(topics, table_of(counts))
         assert np.isfinite(found).all()
         assert np.allclose(found.sum(axis=0), rows.sum(axis=0), rtol=1e-9, atol=1e-6)
-
-
-def test_a_slot_without_weight_draws_from_its_document():
-    copies, table = 30_000, some_table(3)
-    documents = behind(np.zeros((3 * copies, 5)), np.full(copies, 3))
-    topics = np.tile([2, 2, 0], copies)
-    _, after = drawn(documents, table, topics=topics)
-    found = np.bincount(after[::3], minlength=3) / copies  # the first draw of each: the others are as they were
-    assert np.allclose(found, np.array([1.4, 0.4, 1.4]) / 3.2, atol=0.01)
-
-
-def test_another_vocabulary_is_refused():
-    with pytest.raises(BrokenPromise):
-        Slots.from_documents(noisy_documents(), 31, False)
 
 
 # ---- what is learned ---------------------------------------------------------------------------------------------------

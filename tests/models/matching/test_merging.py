@@ -51,17 +51,6 @@ def test_merging_changes_what_everybody_is_shown_and_nothing_that_the_parties_le
             np.testing.assert_array_equal(one[name], two[name])
 
 
-def loss(counts: Array, member: Array) -> float:
-    """How far topics are from the merged ones that stand for them: squared Hellinger distances, by their weight."""
-    total = 0.0
-    for group in set(member[member >= 0].tolist()):
-        rows = counts[member == group]
-        centre = rows.sum(axis=0) / rows.sum()
-        each = rows / rows.sum(axis=1, keepdims=True)
-        total += float((rows.sum(axis=1) * (1 - np.sqrt(each * centre).sum(axis=1))).sum())
-    return total
-
-
 def test_one_step_merges_the_two_that_lose_least() -> None:
     rng = np.random.default_rng(7)
     for _ in range(20):
@@ -77,23 +66,6 @@ def test_one_step_merges_the_two_that_lose_least() -> None:
 def cost(one: Array, other: Array) -> float:
     masses = one.sum() * other.sum() / (one.sum() + other.sum())
     return float(masses * (1 - np.sqrt(one / one.sum() * other / other.sum()).sum()))
-
-
-def test_topics_of_a_few_kinds_are_merged_by_kind() -> None:
-    rng = np.random.default_rng(3)
-    kinds = rng.dirichlet(np.full(40, 0.1), 4)
-    counts = np.stack([rng.multinomial(400, kinds[row % 4]).astype(float) for row in range(24)])
-    found = merged(counts, 4)
-    np.testing.assert_array_equal(found, np.arange(24) % 4)  # numbered by their first topics
-    assert loss(counts, found) < 0.2 * loss(counts, np.arange(24) // 6)
-
-
-def test_the_order_of_topics_changes_only_their_numbers() -> None:
-    rng = np.random.default_rng(5)
-    counts = rng.gamma(0.3, 1.0, (30, 20)) * 100
-    order = rng.permutation(30)
-    one, two = merged(counts, 7), merged(counts[order], 7)
-    assert {frozenset(np.flatnonzero(one == n)) for n in range(7)} == {frozenset(order[two == n]) for n in range(7)}
 
 
 def test_topics_without_weight_go_nowhere_and_few_stay_as_they_are() -> None:

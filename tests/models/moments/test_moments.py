@@ -100,15 +100,6 @@ def test_pairs_and_words_are_counted() -> None:
     np.testing.assert_allclose(sums.alone, [2 * np.sqrt(0.1), 2 * np.sqrt(0.1), 1], atol=0.2)
 
 
-def test_planted_topics_are_found() -> None:
-    model = Moments(n_topics=SUBJECTS).fit(planted(), epochs=1)
-    whose = model.components_.reshape(SUBJECTS, -1, SUBJECTS).sum(axis=1)
-    assert sorted(whose.argmax(axis=1)) == [0, 1, 2]
-    assert whose.max(axis=1).min() > 0.95
-    shares = model.transform(planted(30, seed=1))
-    assert (shares.max(axis=1) > 0.8).all()
-
-
 def test_topics_stand_out_of_noise() -> None:
     model, counts = Moments(n_topics=SUBJECTS), planted(3000)
     state = model.start([str(n) for n in range(WORDS)], np.random.default_rng(0))
@@ -139,18 +130,6 @@ def test_as_many_topics_as_stand_beyond_the_noise(tmp_path: Path) -> None:
     model.save(tmp_path / "model.safetensors")
     again = securetm.Moments.load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(again.components_, model.components_)
-
-
-def test_topics_that_stand_together_are_told() -> None:
-    """Half of the documents mix the first two subjects, the others have the third."""
-    rng, counts = np.random.default_rng(0), np.zeros((600, WORDS), dtype=np.int64)
-    for d in range(600):
-        subjects = np.full(12, 2) if d % 2 else rng.integers(0, 2, 12)
-        np.add.at(counts[d], rng.integers(0, WORDS // SUBJECTS, 12) * SUBJECTS + subjects, 1)
-    model = Moments(n_topics=2).fit(sparse.csr_array(counts), epochs=1)
-    found = model.findings(model.learned.state)
-    assert sum(found["topic_prevalence"]) == pytest.approx(1, abs=1e-3)
-    assert found["topics_together"][0][1] < 0.3
 
 
 def test_a_forged_state_is_refused_or_harmless() -> None:

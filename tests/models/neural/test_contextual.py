@@ -5,11 +5,8 @@ import pytest
 import torch
 from scipy import sparse
 
-import securetm
-from securetm.errors import BadSetting
 from securetm.models.given_documents import NoKnownWords, UnfitDocuments
 from securetm.models.neural.contextual import CombinedTM, ZeroShotTM
-from securetm.plans.checks import EmbeddingsWithoutNoise
 
 torch.set_num_threads(1)
 WORDS, SIZE = 30, 12
@@ -70,29 +67,3 @@ def test_embeddings_that_are_missing_or_of_another_size_are_refused_by_name(kind
         model.fit((counts, embeddings[:, :5]), epochs=1)
     assert "5 numbers" in str(other.value)
     assert other.value.facts()["found"] == 5
-
-
-@pytest.mark.parametrize(
-    "wrong", [np.zeros((3, SIZE)), np.zeros(120), np.array([["a"] * SIZE] * 120), np.full((120, SIZE), np.nan)]
-)
-def test_a_pair_whose_second_part_is_no_matrix_of_numbers_is_refused(wrong):
-    with pytest.raises(BadSetting):
-        CombinedTM(n_topics=3, embedding_size=SIZE, device="cpu").fit((planted()[0], wrong), epochs=1)
-
-
-def test_embeddings_of_zeros_are_embeddings():
-    counts, _, _ = planted()
-    model = ZeroShotTM(n_topics=3, hidden=8, embedding_size=SIZE, device="cpu").fit((counts, np.zeros((120, SIZE))), epochs=1)
-    assert np.isfinite(model.components_).all()
-
-
-@pytest.mark.parametrize("kind", ["combined-tm", "zeroshot-tm"])
-def test_where_noise_hides_words_no_embedding_is_read(kind, tmp_path):
-    texts = ["a boat on the lake", "the river and the lake", "the judge of the court", "the court and the law"] * 5
-    corpus = securetm.Corpus.from_strings(texts, embeddings=np.ones((len(texts), SIZE)))
-    parties = {f"p{n}": corpus.select(np.arange(n, len(texts), 3)) for n in range(3)}
-    (tmp_path / "words.txt").write_text("\n".join(["boat", "court", "judge", "lake", "law", "river"]) + "\n")
-    words = {"vocabulary.source": "file", "origins.vocabulary": "made up", "vocabulary.file": str(tmp_path / "words.txt")}
-    plan = {"profile": "iftm", "model.name": kind, "model.embedding_size": SIZE, "embeddings.model": "", **words}
-    with pytest.raises(EmbeddingsWithoutNoise, match="reads embeddings"):
-        securetm.federate(parties, tmp_path / "run", plan)

@@ -82,11 +82,3 @@ def test_it_begins_at_public_topics_and_vectors_do_not_move():
     after = net.advance(state, total, in_place=False)
     np.testing.assert_array_equal(after[VECTORS], state[VECTORS])
     assert np.any(after["weights"] != state["weights"])
-
-
-def test_it_learns_on_one_machine_without_public_vectors(tmp_path):
-    counts, _ = few(SMALL, 60)
-    model = embedded("float32").fit(counts, epochs=3)
-    model.save(tmp_path / "a.safetensors")
-    again = ProdLDA.load(tmp_path / "a.safetensors")
-    np.testing.assert_array_equal(again.transform(counts), model.transform(counts))

@@ -1,13 +1,11 @@
 import numpy as np
 import pytest
 import torch
-from scipy import sparse
 
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.models.given_documents import as_documents
-from securetm.models.neural.network import NetworkShape
-from securetm.models.neural.neural_lda import NeuralLDA, prevalence
+from securetm.models.neural.neural_lda import NeuralLDA
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.torch_kernels import TorchKernels
 
@@ -67,15 +65,6 @@ def test_a_norm_bounds_the_gradient_that_is_summed(dtype, size, documents):
             assert np.linalg.norm(gradient) <= norm * (1 + 2.0**-38)
 
 
-def test_encoded_likelihood_and_topics_are_those_of_the_mixture(state, documents):
-    net = model(relevance=1.0)
-    layer = NetworkShape(WORDS, net.hidden, net.n_topics).views(torch.from_numpy(state["weights"]))
-    likely = torch.softmax(net.gain / net.word_spread * layer["topics"] + layer["background"], 1).numpy()
-    np.testing.assert_allclose(net.topics(state), likely, rtol=1e-10)
-    expected = (documents.counts.toarray() * np.log(net.infer(state, documents) @ likely)).sum(1)
-    np.testing.assert_allclose(net.encoded_likelihood(state, documents, documents), expected, rtol=1e-9)
-
-
 def titles(count, seed):
     """Texts of four words of one of 6 subjects, among words of any subject. Words of a subject differ in frequency."""
     rng = np.random.default_rng(seed)
@@ -100,41 +89,12 @@ def test_few_titles_are_predicted_better_than_by_word_frequencies():
     assert gain_over_frequencies(net, net.learned.state, known, held) > 0.3
 
 
-def test_before_any_word_is_seen_words_are_as_frequent_as_in_all_topics_together(state, documents):
-    net = model(relevance=1.0)
-    nothing = as_documents(np.zeros((1, WORDS), dtype=np.int32), VOCABULARY)
-    known = as_documents(np.eye(WORDS, dtype=np.int32), VOCABULARY)
-    found = np.array([net.log_likelihood(state, nothing, known.select(np.array([v])))[0] for v in range(WORDS)])
-    sizes = prevalence(net.topics(state), net.infer(state, known))
-    np.testing.assert_allclose(np.exp(found), sizes @ net.topics(state), rtol=1e-9)
-    np.testing.assert_allclose(sizes, sizes @ net.topics(state) @ net.infer(state, known), rtol=1e-9)
-
-
-def test_a_prediction_takes_counts_that_are_not_whole(state, documents):
-    half = as_documents(documents.counts * 0.5, VOCABULARY)
-    net = model()
-    np.testing.assert_allclose(
-        2 * net.log_likelihood(state, documents, half), net.log_likelihood(state, documents, documents), rtol=1e-12
-    )
-
-
 def test_the_background_steps_further_than_other_weights(state):
     near, far = model(background_rate=1.0), model(background_rate=10.0)
     gradient = np.random.default_rng(5).standard_normal(state["weights"].shape)
     moved = [net.stepped(state["weights"], gradient, 7.0, {}, 1, in_place=False)[0] - state["weights"] for net in (near, far)]
     np.testing.assert_allclose(moved[1][-WORDS:], 10 * moved[0][-WORDS:], rtol=1e-9)
     np.testing.assert_array_equal(moved[1][:-WORDS], moved[0][:-WORDS])
-
-
-def test_a_word_that_no_topic_gives_costs_much_and_breaks_nothing():
-    net = model(dtype="float32", theta_dropout=0.0)
-    state = net.start(VOCABULARY, np.random.default_rng(0))
-    layers = NetworkShape(WORDS, net.hidden, net.n_topics).views(state["weights"])
-    layers["background"][7] = -1e4
-    documents = as_documents(sparse.csr_array(np.eye(WORDS, dtype=np.int32)), VOCABULARY)
-    losses = net.losses(state, documents.counts, documents.keys)
-    assert np.isfinite(losses.values).all()
-    assert np.isfinite(losses.gradient(np.ones(WORDS))).all()
 
 
 @pytest.mark.parametrize("kind", [NeuralLDA, ProdLDA])

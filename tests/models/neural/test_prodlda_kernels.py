@@ -26,21 +26,6 @@ def drawn(dtype, *shape, scale=1.0):
     return torch.from_numpy(np.random.default_rng(1).normal(0, scale, shape).astype(dtype))
 
 
-def test_inputs_are_logs_of_unit_length():
-    batch = batch_of("float64")
-    dense = np.zeros((12, WORDS))
-    rows = np.repeat(np.arange(12), np.diff(batch.ends))
-    dense[rows, batch.words] = batch.inputs
-    lengths = np.linalg.norm(dense, axis=1)
-    np.testing.assert_allclose(np.delete(lengths, 3), 1)
-    assert lengths[3] == 0
-    np.testing.assert_allclose(dense[0] * np.linalg.norm(np.log1p(batch.counts[rows == 0])), np.log1p(counts_of(batch)[0]))
-
-
-def counts_of(batch):
-    return sparse.csr_array((batch.counts, batch.words, batch.ends), (12, WORDS)).toarray()
-
-
 def test_fused_and_spelled_embeddings_agree(dtype):
     batch, weights, back, bias = batch_of(dtype), drawn(dtype, WORDS, HIDDEN), drawn(dtype, 12, HIDDEN), drawn(dtype, HIDDEN)
     spelled = TorchKernels(torch.device("cpu"))
@@ -82,13 +67,3 @@ def test_standardising_centres_and_scales_each_word(dtype):
     expected[:, np.arange(WORDS) != 4] *= 0.1 / np.delete(topics.std(0), 4)
     standardise(topics, 0.1, True)
     np.testing.assert_allclose(topics, expected, atol=1e-6 if dtype == "float32" else 1e-10)
-
-
-def test_a_word_below_the_largest_spread_keeps_its_own(dtype):
-    topics = drawn(dtype, 6, WORDS).numpy()
-    topics[:, 2] *= 1e-3
-    expected = topics - topics.mean(0)
-    expected /= np.maximum(topics.std(0) / 0.1, 1.0)
-    standardise(topics, 0.1, False)
-    np.testing.assert_allclose(topics, expected, atol=1e-6 if dtype == "float32" else 1e-10)
-    assert topics[:, 2].std() < 0.01

@@ -156,21 +156,6 @@ def test_every_round_comes_nearer() -> None:
     assert left[-1] < 0.8 * left[0]
 
 
-def test_likelihoods_are_of_distributions_over_words() -> None:
-    model, documents = NMF(n_topics=3), planted(9)
-    state = after(model, 4, documents)
-    each = Corpus(HeldDocuments(sparse.csr_array(np.eye(WORDS, dtype=np.int64)), VOCABULARY, np.arange(WORDS, dtype=np.uint64)))
-    for d in range(3):
-        same = documents.select(np.full(WORDS, d))
-        np.testing.assert_allclose(np.exp(model.log_likelihood(state, same, each)).sum(), 1.0)
-
-
-def test_a_document_without_a_word_has_every_topic_alike() -> None:
-    model = NMF(n_topics=4).fit(planted(), epochs=3)
-    nothing = Corpus(HeldDocuments(sparse.csr_array((1, WORDS), dtype=np.int64), VOCABULARY, np.zeros(1, np.uint64)))
-    np.testing.assert_array_equal(model.infer(model.learned.state, nothing), 0.25)
-
-
 # ---- noise and forgeries ---------------------------------------------------------------------------------------------
 
 

@@ -63,7 +63,7 @@ def drawn(model, sentences, others, alpha, copies, old=None):
     if old is not None:
         state = {**state, "counts": others + own_counts(sentences, old, others.shape), "step": np.array([7])}
         before = Assignments(names, np.full(copies, 6), held.draw_ends, np.tile(np.array(old, np.uint16), copies))
-    return model.redrawn(model.table(state), held, before).topics.reshape(copies, len(sentences))
+    return held.redrawn(model.table(state), before, model.sweeps, 1).reshape(copies, len(sentences))
 
 
 def distance(found, expected):

@@ -10,9 +10,8 @@ import pytest
 
 from securetm.models.lda import sentence_kernels, sentence_lda
 from securetm.models.lda.sentence_lda import SentenceLDA
-from tests.models.trained_by_hand import counts_of
 
-from .planted import SAMPLERS, SWEEPS, WORDS, planted
+from .planted import SAMPLERS, SWEEPS
 from .sentence_laws import ETA, chain, distance, drawn, exact, paper_document, paper_words, posterior, spoken
 
 SMALL = {
@@ -91,26 +90,6 @@ def test_another_ratio_would_be_seen(name, monkeypatch):
     monkeypatch.setattr(sentence_lda, "resample_by_proposals", mutant.resample_by_proposals)
     with pytest.raises(AssertionError):
         test_a_document_draws_from_its_exact_posterior("uneven alpha", False, "mh")
-
-
-@SAMPLERS
-@pytest.mark.parametrize("which", range(2))
-def test_a_counted_document_takes_its_old_topics_out_of_the_table(which, sampler):
-    documents, _ = planted(8)
-    model, memory = SentenceLDA(n_topics=4, sampler=sampler), {}
-    start = model.start(documents.vocabulary, np.random.default_rng(which))
-    one = documents.select(np.array([which]))
-    own = counts_of(model, start, one, memory)
-    others = np.random.default_rng(which).poisson(0.05, own.shape)
-    if sampler == "mh":  # its proposals may look at the whole table; where the posterior leaves no choice, they do not matter
-        others[:, :] = 0
-        others[np.arange(WORDS) % 4, np.arange(WORDS)] = 10_000
-        model = SentenceLDA(n_topics=4, sampler=sampler, sweeps=200)
-    with_own = {**start, "counts": others + own, "step": np.array([1])}
-    counted = counts_of(model, with_own, one, dict(memory))
-    late = {**memory, "draws/steps": memory["draws/steps"] - 1}
-    without = counts_of(model, {**with_own, "counts": others}, one, late)
-    np.testing.assert_array_equal(counted, without)
 
 
 def test_no_row_names_a_place_twice():

@@ -52,15 +52,6 @@ def test_likelihood_is_that_of_whole_sentences(fitted):
     assert by_word.shape == (6,)
 
 
-@pytest.mark.parametrize("priors", ["symmetric", "learned"])
-def test_priors_are_learned_sentence_by_sentence(priors):
-    """Documents mix three topics by shares that Dirichlet(0.2) gave; a topic has a third of the words, so eta is small."""
-    state = SentenceLDA(n_topics=3, alpha=0.5, priors=priors).fit(planted(400)[0], epochs=40).learned.state
-    assert 0.1 < state["alpha"].mean() < 0.35
-    assert (state["alpha"].std() == 0) == (priors == "symmetric")
-    assert 0.03 < state["eta"][0] < 0.1
-
-
 def test_it_predicts_sentences_better_than_lda_does():
     documents, held = planted()[0], planted(60, seed=9)[0]
     seen, unseen = held.halves(0)

@@ -15,7 +15,6 @@ from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments
-from securetm.errors import BadSetting
 from securetm.models.lda.lda_vi import DocumentBounds, VariationalLDA, _digamma, lengths_of
 from securetm.models.mixed_topics import Bags
 from securetm.models.noisy_counts import NoisedCounts
@@ -126,13 +125,6 @@ def test_the_whole_bound_rises_in_every_round() -> None:
     assert bounds[-1] > bounds[0] + 100
 
 
-def test_the_loss_is_minus_the_documents_bound() -> None:
-    documents, model = planted(), VariationalLDA(n_topics=3)
-    history = model.fit(documents, epochs=3).learned.history
-    values = DocumentBounds.found(model, after(model, 2, documents), model.counted(documents, WORDS)).values
-    assert history[-1].loss == pytest.approx(values.mean())
-
-
 def test_batches_fade_at_the_public_rate() -> None:
     """No round knows how many documents there are, and yet counts come to as many words as the whole corpus has."""
     documents = planted()
@@ -153,17 +145,6 @@ def test_a_first_sum_takes_the_place_of_the_random_start() -> None:
 
 
 # ---- noise -----------------------------------------------------------------------------------------------------------
-
-
-def test_tempered_documents_hold_less_to_their_words() -> None:
-    documents = planted(60)
-    shares = {}
-    for tempering in (1.0, 0.5):
-        model = VariationalLDA(n_topics=3, tempering=tempering)
-        state = {**model.start(VOCABULARY, np.random.default_rng(0)), "counts": np.random.default_rng(0).gamma(1, 1, (3, 60))}
-        total = total_of(model, state, documents)
-        shares[tempering] = (total / total.sum(axis=0)).max(axis=0).mean()
-    assert shares[0.5] < shares[1.0]
 
 
 def test_topics_survive_noise() -> None:
@@ -187,20 +168,6 @@ def test_the_length_of_a_very_long_document_is_exact() -> None:
     found = lengths_of(np.array([0]), np.array([0, 1]), Bags(*bags), chances, leanings, np.ones(words), 0.0)[0]
     each = 1.0 / (0.3 * 0.1 * topics) * 0.3 * 0.1  # every word's count is shared alike by all topics
     assert found == pytest.approx(np.sqrt(words * topics) * each, rel=1e-14)
-
-
-def test_inferred_shares_have_an_alpha_of_their_own() -> None:
-    documents = planted(30)
-    fitted = VariationalLDA(n_topics=3).fit(documents, epochs=3)
-    state = fitted._learned.state
-    firm, even = (VariationalLDA(n_topics=3, shares_alpha=value) for value in (0.0, 5.0))
-    np.testing.assert_array_equal(firm.infer(state, documents), VariationalLDA(n_topics=3).infer(state, documents))
-    np.testing.assert_array_equal(even.infer(state, documents), VariationalLDA(n_topics=3, alpha=5.0).infer(state, documents))
-    assert even.infer(state, documents).max() < firm.infer(state, documents).max()
-    half = (documents, documents)
-    np.testing.assert_array_equal(even.log_likelihood(state, *half), firm.log_likelihood(state, *half))
-    with pytest.raises(BadSetting, match="shares_alpha"):
-        VariationalLDA(shares_alpha=-1.0)
 
 
 @pytest.mark.parametrize("totals", [0.0, 0.3, 2.0])
