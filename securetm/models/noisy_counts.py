@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numba import njit
@@ -31,9 +31,9 @@ def explained(found: Array, scale: Array, noise: Array, features: Array, own: fl
 
     Also the log density of all rows under prior and noise together, up to a constant.
     """
-    ready: list[Any] = [np.ascontiguousarray(one, dtype=np.float64) for one in (found, scale, noise, features)]
+    found, scale, noise, features = (np.ascontiguousarray(one, dtype=np.float64) for one in (found, scale, noise, features))
     out = np.empty(found.shape)
-    return out, float(_solve_all(*ready, own, out))
+    return out, float(_solve_all(found, scale, noise, features, own, out))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
