@@ -153,13 +153,11 @@ def _shown(choice: CoordinatorChoice, serving: Serving, out: Output, *, dashboar
     from securetm.federation.coordinator.pages import LocalPages, metrics_page
     from securetm.reports.federation import Dashboard, status_pages
 
-    def facts() -> Mapping[str, Any]:
-        return serving.status.facts().tables()
-
+    facts = serving.status.facts
     with ExitStack() as opened:
         if choice.metrics:
             host, _, port = str(choice.metrics).rpartition(":")
-            pages = {"/metrics": metrics_page(serving.status.facts)}
+            pages = {"/metrics": metrics_page(facts)}
             opened.enter_context(LocalPages(pages, int(port), host or "127.0.0.1"))
         if choice.status:
             opened.enter_context(LocalPages(status_pages(facts), choice.status))

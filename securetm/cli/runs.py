@@ -91,13 +91,13 @@ def compare(
 
     paths = [found_run(name, place) for name in names]
     compared = side_by_side(paths)
-    firsts = [next(path for path in paths if path.resolve().name == group.runs[0]) for group in compared.groups]
+    firsts = [next(path for path in paths if path.resolve().name == group["runs"][0]) for group in compared["groups"]]
     tested = paired_runs(firsts[0], firsts[1:]) if paired and len(firsts) > 1 else []
     to = out.results
     to.print(*comparison_tables(compared), sep="\n")
     for sentence in paired_sentences(tested):
         to.print(sentence, markup=False)
-    return {**compared.table(), "paired": [one.table() for one in tested]}
+    return {**compared, "paired": tested}
 
 
 def _found(names: Sequence[str] | None, place: Path) -> list[KeptRun]:

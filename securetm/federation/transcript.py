@@ -107,6 +107,12 @@ class Watch:
     def round_begins(self, serial: int) -> None:
         """Called before the first message of a round."""
 
+    def asked(self, requests: Mapping[str, bytes]) -> None:
+        """Called with the messages of each wave, before they leave."""
+
+    def answered(self, party: str, length: int) -> None:
+        """Called with each reply that came in time, of so many bytes."""
+
     def opened(self, serial: int, answer: Answer) -> None:
         """Called with each opened answer, as the coordinator sees it: before it adds noise of its own."""
 
@@ -130,6 +136,8 @@ class Recorded(Watch):
     stages: Stages = field(default_factory=Unwatched)
     title: str = ""  # of the stage of training
     arrivals: Mapping[str, float] = field(default_factory=dict)  # seconds after its request, by party; a network fills it in
+    told: Watch = field(default_factory=Watch)  # is told the same
+    only_present: bool = False  # whether a wave leaves out the parties that are away when it begins
     serial: int = 0
     _total: int = 0
 
@@ -138,8 +146,13 @@ class Recorded(Watch):
         for party, request in requests.items():
             self.transcript.record(self.serial, REQUEST, "coordinator", party, request)
         self.transcript.keep()
+        if self.only_present:
+            here = self.present()
+            requests = {party: request for party, request in requests.items() if party in here}
+        self.told.asked(requests)
         try:
-            for party, message in self.carried(requests, most):
+            for party, message in self.parties.ask(requests, most):
+                self.told.answered(party, len(message))
                 after = self.arrivals.get(party)
                 self.transcript.record(self.serial, self.channel, party, "coordinator", message, after)
                 if self.transcript.with_content:  # the contents of all replies may not fit into memory
@@ -148,18 +161,9 @@ class Recorded(Watch):
         finally:
             self.transcript.keep()
 
-    def carried(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, Message]]:
-        """Carries requests and replies."""
-        return self.parties.ask(requests, most)
-
     def present(self) -> frozenset[str]:
         """Returns the parties that can be asked now."""
         return self.parties.present()
-
-    def close(self) -> None:
-        """Ends the parties and writes queued messages."""
-        self.parties.close()
-        self.transcript.close()
 
     def round_begins(self, serial: int) -> None:
         """Messages belong to this round from now on."""
@@ -167,6 +171,7 @@ class Recorded(Watch):
 
     def opened(self, serial: int, answer: Answer) -> None:
         """Records the total, where contents are recorded."""
+        self.told.opened(serial, answer)
         if self.transcript.with_content and answer.total is not None:
             opened = b"".join(block.tobytes() for block in answer.total.values())
             self.transcript.record(serial, TOTAL, "coordinator", "coordinator", opened)
@@ -177,6 +182,15 @@ class Recorded(Watch):
             self.stages.stage(self.title, total)
             self._total = total
         self.stages.step(done)
+        self.told.trained(done, total)
+
+    def objected(self, party: str, refusal: str) -> None:
+        """A party refused a message, or sent one that was refused."""
+        self.told.objected(party, refusal)
+
+    def kept(self, rounds: int) -> None:
+        """A checkpoint was written."""
+        self.told.kept(rounds)
 
 
 _EVERY = 1.0  # seconds between two writes

@@ -14,7 +14,7 @@ from securetm.reports.document import Block, Cell, Line, Paragraph, Table, Words
 from securetm.reports.forecast import after_a_run
 from securetm.reports.terminal import show
 from securetm.reports.topics import noise_said, with_marks
-from securetm.runs.compare import COMPARED, SEED, PairedRuns, SeedFigure, SideBySide
+from securetm.runs.compare import COMPARED, SEED, best_of
 from securetm.runs.kept_runs import KeptRun
 from securetm.wording import counted, listed, upward, upward_figure
 
@@ -385,23 +385,23 @@ def runs_table(runs: Sequence[KeptRun]) -> Table:
     return Table(heads, tuple(rows), kind="lines", numeric=range(1, 6), whole=range(1, 6))
 
 
-def comparison_tables(compared: SideBySide) -> tuple[Block, ...]:
+def comparison_tables(compared: Mapping[str, Any]) -> tuple[Block, ...]:
     """The settings that differ, and the figures of each group."""
-    groups = compared.groups
+    groups = compared["groups"]
     heads = (
-        group.runs[0] if len(group.runs) == 1 else f"{number}: {counted(len(group.runs), 'seed')}"
+        group["runs"][0] if len(group["runs"]) == 1 else f"{number}: {counted(len(group['runs']), 'seed')}"
         for number, group in enumerate(groups, 1)
     )
     columns = tuple(heads)
-    values = ((name, *(group.settings.get(name) for group in groups)) for name in compared.differing)
+    values = ((name, *each) for name, each in compared["differing"].items())
     settings = tuple(tuple("–" if value in (None, "") else str(value) for value in row) for row in values)
-    seeds = (SEED, *(" ".join(map(str, group.seeds)) for group in groups))
-    several = [f"{n}: {', '.join(group.runs)}" for n, group in enumerate(groups, 1) if len(group.runs) > 1]
+    seeds = (SEED, *(" ".join(map(str, group["seeds"])) for group in groups))
+    several = [f"{n}: {', '.join(group['runs'])}" for n, group in enumerate(groups, 1) if len(group["runs"]) > 1]
     overlap = "Mean over seeds ± half of its 95 % interval. Where intervals overlap, a better mean may be chance."
     figures: list[tuple[Cell, ...]] = []
     for measure in COMPARED:
-        best = compared.best(measure)
-        cells = (_seed_figure(group.figures[measure.name]) for group in groups)
+        best = best_of(groups, measure)
+        cells = (_seed_figure(group["figures"][measure.name]) for group in groups)
         marked = ((Words(cell, "strong" if place == best else ""),) for place, cell in enumerate(cells))
         figures.append((_NAMES.get(measure.name, measure.name), *marked))
     title, numeric = "Quality, privacy and cost", range(1, 1 + len(columns))
@@ -412,26 +412,26 @@ def comparison_tables(compared: SideBySide) -> tuple[Block, ...]:
     )
 
 
-def _seed_figure(figure: SeedFigure) -> str:
-    if figure.mean is None:
+def _seed_figure(figure: Mapping[str, Any]) -> str:
+    mean, values = figure["mean"], set(figure["values"])
+    if mean is None:
         return "–"
-    digits = 0 if set(figure.values) == {round(figure.mean)} or abs(figure.mean) >= 100 else 1 if abs(figure.mean) >= 10 else 3
-    said, interval = f"{figure.mean:,.{digits}f}", figure.interval
-    if interval is None or len(set(figure.values)) == 1:
-        return said
-    return f"{said} ± {(interval[1] - interval[0]) / 2:,.{digits}f}"
+    digits = 0 if values == {round(mean)} or abs(mean) >= 100 else 1 if abs(mean) >= 10 else 3
+    if figure["low"] is None or len(values) == 1:
+        return f"{mean:,.{digits}f}"
+    return f"{mean:,.{digits}f} ± {(figure['high'] - figure['low']) / 2:,.{digits}f}"
 
 
-def paired_sentences(tested: Sequence[PairedRuns]) -> list[str]:
+def paired_sentences(tested: Sequence[Mapping[str, Any]]) -> list[str]:
     """What the test over documents says of each pair of runs."""
     said = []
     for one in tested:
-        (first, other), apart = one.runs, one.difference
+        (first, other), apart = one["runs"], one["difference"]
         if apart is None:
-            said.append(f"{other} and {first} are not tested over documents; that needs {one.needs}.")
+            said.append(f"{other} and {first} are not tested over documents; that needs {one['needs']}.")
             continue
-        how = "no difference beyond chance" if not apart.sure else "better" if apart.value > 0 else "worse"
-        ends = f"{apart.value:+.3f} ({apart.low:+.3f} to {apart.high:+.3f}) nats per word"
-        documents = counted(one.documents, "held-out document")
+        how = "no difference beyond chance" if not one["sure"] else "better" if apart > 0 else "worse"
+        ends = f"{apart:+.3f} ({one['low']:+.3f} to {one['high']:+.3f}) nats per word"
+        documents = counted(one["documents"], "held-out document")
         said.append(f"{other} against {first}, on the same {documents}: {how}, {ends}.")
     return said

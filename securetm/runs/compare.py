@@ -21,7 +21,7 @@ from securetm.federation.party.alone import held_out_likelihood
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.simulation.simulation import documents_of
 from securetm.federation.store import DamagedStore, read_json
-from securetm.quality.evaluation import Difference, paired_difference
+from securetm.quality.evaluation import paired_difference
 from securetm.runs.finished import FinishedRun
 
 SEED = "seed"
@@ -65,89 +65,46 @@ COMPARED = (
 )
 
 
-@dataclass(frozen=True)
-class SeedFigure:
-    """A figure over the runs of a group: all values that are known, their mean and its interval, where there are two."""
-
-    values: tuple[float, ...]
-
-    @property
-    def mean(self) -> float | None:
-        """None where no run knows the figure."""
-        return float(np.mean(self.values)) if self.values else None
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """None for one value."""
-        several = len(self.values)
-        if several < 2:
-            return None
-        mean, spread = float(np.mean(self.values)), float(np.std(self.values, ddof=1))
-        reach = float(stdtrit(several - 1, 0.975)) * spread / math.sqrt(several)
-        return mean - reach, mean + reach
-
-    def table(self) -> dict[str, Any]:
-        """For JSON."""
-        low, high = self.interval or (None, None)
-        return {"mean": self.mean, "low": low, "high": high, "values": list(self.values)}
-
-
-@dataclass(frozen=True)
-class RunGroup:
-    """Runs with the same settings but the seed."""
-
-    settings: Mapping[str, Any]  # by dotted name
-    runs: tuple[str, ...]
-    seeds: tuple[int, ...]
-    figures: Mapping[str, SeedFigure]
-
-    def table(self) -> dict[str, Any]:
-        """For JSON."""
-        figures = {name: figure.table() for name, figure in self.figures.items()}
-        return {"runs": list(self.runs), "seeds": list(self.seeds), "settings": dict(self.settings), "figures": figures}
-
-
-@dataclass(frozen=True)
-class SideBySide:
-    """All groups, and the settings that are not the same in all of them."""
-
-    groups: tuple[RunGroup, ...]
-
-    @property
-    def differing(self) -> tuple[str, ...]:
-        """The names of the settings in which groups differ."""
-        names = dict.fromkeys(name for group in self.groups for name in group.settings)
-        return tuple(name for name in names if len({repr(group.settings.get(name)) for group in self.groups}) > 1)
-
-    def best(self, measure: ComparedFigure) -> int | None:
-        """The number of the group with the best mean, where one is better and groups differ."""
-        means = {place: group.figures[measure.name].mean for place, group in enumerate(self.groups)}
-        known = {place: mean for place, mean in means.items() if mean is not None}
-        if not measure.better or len(set(known.values())) < 2:
-            return None
-        return max(known, key=lambda place: measure.better * known[place])
-
-    def table(self) -> dict[str, Any]:
-        """What `securetm compare --json` prints."""
-        differing = {name: [group.settings.get(name) for group in self.groups] for name in self.differing}
-        return {"groups": [group.table() for group in self.groups], "differing": differing}
-
-
-def side_by_side(paths: Sequence[Path]) -> SideBySide:
-    """Reads finished runs and puts them into groups, in the order in which they were named."""
-    groups: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
+def side_by_side(paths: Sequence[Path]) -> dict[str, Any]:
+    """Finished runs in groups, in the order in which they were named, and the settings that are not the same in all groups."""
+    by_settings: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
     for path in paths:
         settings, result = _settings(path), result_of(path)
         same = repr(sorted((name, value) for name, value in settings.items() if name != SEED))
-        groups.setdefault(same, []).append((settings, result))
-    return SideBySide(tuple(_group(each) for each in groups.values()))
+        by_settings.setdefault(same, []).append((settings, result))
+    groups = [_group(each) for each in by_settings.values()]
+    names = dict.fromkeys(name for group in groups for name in group["settings"])
+    values = {name: [group["settings"].get(name) for group in groups] for name in names}
+    return {"groups": groups, "differing": {name: each for name, each in values.items() if len(set(map(repr, each))) > 1}}
 
 
-def _group(runs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> RunGroup:
-    settings = {name: value for name, value in runs[0][0].items() if name != SEED}
+def best_of(groups: Sequence[Mapping[str, Any]], measure: ComparedFigure) -> int | None:
+    """The number of the group with the best mean, where one is better and groups differ."""
+    means = {place: group["figures"][measure.name]["mean"] for place, group in enumerate(groups)}
+    known = {place: mean for place, mean in means.items() if mean is not None}
+    if not measure.better or len(set(known.values())) < 2:
+        return None
+    return max(known, key=lambda place: measure.better * known[place])
+
+
+def _group(runs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> dict[str, Any]:
+    """Runs with the same settings but the seed."""
     results = [result for _, result in runs]
-    figures = {one.name: SeedFigure(tuple(float(v) for r in results if (v := one.of(r)) is not None)) for one in COMPARED}
-    return RunGroup(settings, tuple(r["run"] for r in results), tuple(int(s[SEED]) for s, _ in runs), figures)
+    return {
+        "runs": [result["run"] for result in results],
+        "seeds": [int(settings[SEED]) for settings, _ in runs],
+        "settings": {name: value for name, value in runs[0][0].items() if name != SEED},
+        "figures": {one.name: _over_seeds([float(v) for r in results if (v := one.of(r)) is not None]) for one in COMPARED},
+    }
+
+
+def _over_seeds(values: list[float]) -> dict[str, Any]:
+    """All values that are known, their mean, and its interval where there are two."""
+    mean = float(np.mean(values)) if values else None
+    if mean is None or len(values) < 2:
+        return {"mean": mean, "low": None, "high": None, "values": values}
+    reach = float(stdtrit(len(values) - 1, 0.975)) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return {"mean": mean, "low": mean - reach, "high": mean + reach, "values": values}
 
 
 def _settings(path: Path) -> dict[str, Any]:
@@ -181,37 +138,27 @@ class PredictedDocuments:
     words: Array
 
 
-@dataclass(frozen=True)
-class PairedRuns:
-    """The second run's log-likelihood per word minus the first one's, over the same documents; or why there is none."""
+def paired_runs(first: Path, others: Sequence[Path]) -> list[dict[str, Any]]:
+    """The log-likelihood per word of each of the others minus that of the first run, over the same documents.
 
-    runs: tuple[str, str]
-    documents: int = 0
-    difference: Difference | None = None
-    needs: str = ""
-
-    def table(self) -> dict[str, Any]:
-        """For JSON."""
-        found = self.difference or Difference(*[float("nan")] * 4)
-        apart = {"difference": found.value, "low": found.low, "high": found.high, "chance": found.chance}
-        sure = None if self.difference is None else found.sure
-        return {"runs": list(self.runs), "documents": self.documents, **apart, "sure": sure, "needs": self.needs or None}
-
-
-def paired_runs(first: Path, others: Sequence[Path]) -> list[PairedRuns]:
-    """The first run with each of the others."""
+    Where there is none, it says what that needs.
+    """
     mine = _held_out(first)
-    return [_paired((first.name, other.name), mine, _held_out(other)) for other in others]
+    return [{"runs": [first.name, other.name], **_paired(mine, _held_out(other))} for other in others]
 
 
-def _paired(names: tuple[str, str], mine: PredictedDocuments | str, other: PredictedDocuments | str) -> PairedRuns:
+def _paired(mine: PredictedDocuments | str, other: PredictedDocuments | str) -> dict[str, Any]:
     if isinstance(mine, str) or isinstance(other, str):
-        return PairedRuns(names, needs=mine if isinstance(mine, str) else str(other))
-    if mine.vocabulary != other.vocabulary:
-        return PairedRuns(names, needs="the same words: likelihoods over others cannot be compared")
-    if not np.array_equal(mine.keys, other.keys):
-        return PairedRuns(names, needs="the same held-out documents: the same corpus, seed and training.held_out")
-    return PairedRuns(names, len(mine.keys), paired_difference(other.found, mine.found, mine.words))
+        needs = mine if isinstance(mine, str) else str(other)
+    elif mine.vocabulary != other.vocabulary:
+        needs = "the same words: likelihoods over others cannot be compared"
+    elif not np.array_equal(mine.keys, other.keys):
+        needs = "the same held-out documents: the same corpus, seed and training.held_out"
+    else:
+        found = paired_difference(other.found, mine.found, mine.words)
+        apart = {"difference": found.value, "low": found.low, "high": found.high, "chance": found.chance, "sure": found.sure}
+        return {"documents": len(mine.keys), **apart, "needs": None}
+    return {"documents": 0, **dict.fromkeys(("difference", "low", "high", "chance", "sure")), "needs": needs}
 
 
 def _held_out(path: Path) -> PredictedDocuments | str:

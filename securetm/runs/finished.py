@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def load(path: str | Path) -> LearnedModel:
         place = place / MODEL  # what was released of a run, without the run
     if not place.exists():
         raise NotFound("run or model file", str(place), ("the folder of a run, and release/model.safetensors in it",))
-    return SavedModel(place.name, *_read(place), read_tokeniser(place), origin_of_model(place))
+    return LearnedModel(place.name, *_read(place), read_tokeniser(place), origin_of_model(place))
 
 
 def model_of(path: Path) -> Path:
@@ -83,6 +83,8 @@ class LearnedModel:
     model: TopicModel
     state: State
     vocabulary: tuple[str, ...]
+    tokeniser: Tokeniser | None = None  # what reads texts; none: the usual one
+    origin: Origin | None = None  # where it comes from, as its file says; a copy says it too
 
     @property
     def components_(self) -> Array:
@@ -123,53 +125,26 @@ class LearnedModel:
 
     def save(self, path: str | Path) -> None:
         """Writes weights, vocabulary and settings as one safetensors file: no code in it, nothing of the documents."""
-        write_model(Path(path), self.model, self.state, self.vocabulary, origin=self._origin())
+        write_model(Path(path), self.model, self.state, self.vocabulary, self.tokeniser, self.origin)
 
     def _known(self, documents: Any) -> Any:
         """Returns the documents over the model's words: of a corpus over any words, or of a matrix over the model's."""
         projected = documents.project(self.vocabulary) if isinstance(documents, Corpus) else documents
-        return over(projected, self.vocabulary, self._tokeniser())
+        return over(projected, self.vocabulary, self._reads_texts())
 
-    def _tokeniser(self) -> Tokeniser | None:
-        """Returns what reads texts; None stands for the usual tokeniser."""
-        return None
-
-    def _origin(self) -> Origin | None:
-        """Returns where the model comes from, as its file says, so that a copy says it too."""
-        return None
-
-
-@dataclass(frozen=True)
-class SavedModel(LearnedModel):
-    """A model from a file, and what reads texts for it."""
-
-    tokeniser: Tokeniser | None = None
-    origin: Origin | None = None
-
-    def save(self, path: str | Path) -> None:
-        """Writes the same file as it was read from."""
-        write_model(Path(path), self.model, self.state, self.vocabulary, self.tokeniser, self.origin)
-
-    def _tokeniser(self) -> Tokeniser | None:
+    def _reads_texts(self) -> Tokeniser | None:
         return self.tokeniser
-
-    def _origin(self) -> Origin | None:
-        return self.origin
 
 
 @dataclass(frozen=True)
 class FinishedRun(LearnedModel):
     """The shared model of a finished run, with its words and its plan."""
 
-    plan: Plan
+    plan: Plan = field(kw_only=True)
     folder: Path = Path()  # of the run, or of what a party has of one
-    origin: Origin | None = None
 
-    def _tokeniser(self) -> Tokeniser:
+    def _reads_texts(self) -> Tokeniser:
         return self.plan.tokeniser.make()
-
-    def _origin(self) -> Origin | None:
-        return self.origin
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -182,8 +157,8 @@ class FinishedRun(LearnedModel):
         check(path, folder.model, folder.words)
         model, state, vocabulary = _read(folder.model, folder.agreement.plan)
         _check_together(folder, model, vocabulary)
-        origin = origin_of_model(folder.model)
-        return cls(folder.path.name, model, state, vocabulary, folder.agreement.plan, path, origin)
+        made = folder.path.name, model, state, vocabulary
+        return cls(*made, origin=origin_of_model(folder.model), plan=folder.agreement.plan, folder=path)
 
     @classmethod
     def _at_party(cls, path: Path) -> Self:
@@ -198,7 +173,7 @@ class FinishedRun(LearnedModel):
         except (KeyError, TypeError, AttributeError) as problem:
             raise DamagedStore(str(path / REPORT), "it is not the report of a party") from problem
         model, state, vocabulary = _read(model_of(path), plan)
-        return cls(name, model, state, vocabulary, plan, folder=path, origin=origin_of_model(model_of(path)))
+        return cls(name, model, state, vocabulary, origin=origin_of_model(model_of(path)), plan=plan, folder=path)
 
     def labels(self) -> TopicLabels:
         """Reads the labels that people gave to the topics of this run."""
@@ -326,9 +301,10 @@ def held_out_keys(run: FinishedRun) -> tuple[Array, Array]:
         documents = PartyDocuments(corpus)
         documents.adopt(run.vocabulary, agreement)
         parts.append(documents)
-    return tuple(
+    trained, held_out = (
         np.concatenate([np.asarray(getattr(one, name).keys, np.uint64) for one in parts]) for name in ("train", "held_out")
-    )  # type: ignore[return-value]
+    )
+    return trained, held_out
 
 
 def held_out_rows(documents: Corpus, runs: list[FinishedRun]) -> Array:
@@ -340,9 +316,6 @@ def held_out_rows(documents: Corpus, runs: list[FinishedRun]) -> Array:
     return np.flatnonzero(kept)
 
 
-if TYPE_CHECKING:
-    from securetm.runs.finished import FinishedRun
-
 _WORDS = 7  # of a topic, where it is shown
 
 
@@ -352,8 +325,6 @@ class FederationResult(dict[str, Any]):
     @property
     def model(self) -> FinishedRun:
         """The shared model, read from the run's folder: `topics`, `transform`, `save`."""
-        from securetm.runs.finished import FinishedRun
-
         return FinishedRun.open(Path(self["directory"]))
 
     @property
@@ -381,9 +352,8 @@ class FederationResult(dict[str, Any]):
         rows = [{"model": "shared", "party": None, **self["quality"]}]
         rows += [{"model": "shared", "party": name, **each} for name, each in self["shared_at_party"].items()]
         rows += [{"model": "alone", "party": name, **each} for name, each in self["alone"].items()]
-        listed = ("chosen_by",)
         for name, each in self["adapted_at_party"].items():
-            rows.append({"model": "adapted", "party": name, **{k: v for k, v in each.items() if k not in listed}})
+            rows.append({"model": "adapted", "party": name, **{k: v for k, v in each.items() if k != "chosen_by"}})
         return library("pandas").DataFrame(rows)
 
     def spent_frame(self) -> Any:

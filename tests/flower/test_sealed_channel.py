@@ -9,7 +9,6 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from securetm.credentials.keys import Purpose, purposed
-from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, Refused, SecuretmError
 from securetm.federation.flower.sealed_channel import (
     CoordinatorEnd,
@@ -34,11 +33,11 @@ KEYS = {"north": public(NORTH), "south": public(SOUTH)}
 
 
 def party(name: str = "north", identity: bytes = NORTH, roster: bytes = ROSTER) -> PartyEnd:
-    return PartyEnd(name, identity, public(COORDINATOR), roster, OperatingSystem())
+    return PartyEnd(name, identity, public(COORDINATOR), roster)
 
 
 def offer(identity: bytes = COORDINATOR) -> Offer:
-    return Offer.make(identity, ROSTER, OperatingSystem())
+    return Offer.make(identity, ROSTER)
 
 
 def opened() -> tuple[CoordinatorEnd, PartyEnd]:

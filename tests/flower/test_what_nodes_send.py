@@ -16,7 +16,7 @@ from flwr.app import ConfigRecord, Context, Error, Message, RecordDict
 from flwr.supercore.task_identity import TaskIdentity
 from securetm.errors import SecuretmError
 from securetm.federation.flower import client_app, flower_message, server_app, simulation_app
-from securetm.federation.flower import nodes as node_mail
+from securetm.federation.flower.nodes import sealed_in
 
 TaskIdentity.run_id = TaskIdentity.node_id = TaskIdentity.task_id = 1
 
@@ -32,13 +32,6 @@ def reply(content):
 def pieces(**records):
     return reply(RecordDict({key: ConfigRecord({"bytes": value}) for key, value in records.items()}))
 
-class Grid:
-    def __init__(self, *messages):
-        self.messages = messages
-
-    def pull_messages(self, names):
-        return self.messages
-
 asked = reply(RecordDict())
 asked.metadata.__dict__["_message_id"] = "asked"
 failed = Message(Error(code=1, reason="no party"), reply_to=asked)
@@ -48,15 +41,14 @@ told = {
     "whole": flower_message.payload_of(reply(flower_message.content_of(long)), "a node") == long,
     "pieces": len(flower_message.content_of(long)),
     "empty": flower_message.payload_of(reply(flower_message.content_of(b"")), "a node") == b"",
-    "waiting": name(lambda: node_mail.NodeMail(Grid()).pull("asked", 100)),
-    "sealed": name(lambda: node_mail.NodeMail(Grid(pieces(**{"0000": b"\\1\\2sealed"}))).pull("asked", 100)),
-    "failed": name(lambda: node_mail.NodeMail(Grid(failed)).pull("asked", 100)),
-    "refused": name(lambda: node_mail.NodeMail(Grid(pieces(**{"0000": b"\\1\\3NotIntroduced"}))).pull("asked", 100)),
-    "nameless": name(lambda: node_mail.NodeMail(Grid(pieces(**{"0000": b"\\1\\3 !"}))).pull("asked", 100)),
-    "too long": name(lambda: node_mail.NodeMail(Grid(pieces(**{"0000": bytes(101)}))).pull("asked", 100)),
-    "gap": name(lambda: node_mail.NodeMail(Grid(pieces(**{"0000": b"a", "0002": b"b"}))).pull("asked", 10**9)),
-    "no bytes": name(lambda: node_mail.NodeMail(Grid(pieces(**{"0000": 5}))).pull("asked", 100)),
-    "nothing": name(lambda: node_mail.NodeMail(Grid(reply(RecordDict()))).pull("asked", 100)),
+    "sealed": name(lambda: sealed_in(pieces(**{"0000": b"\\1\\2sealed"}), 100)),
+    "failed": name(lambda: sealed_in(failed, 100)),
+    "refused": name(lambda: sealed_in(pieces(**{"0000": b"\\1\\3NotIntroduced"}), 100)),
+    "nameless": name(lambda: sealed_in(pieces(**{"0000": b"\\1\\3 !"}), 100)),
+    "too long": name(lambda: sealed_in(pieces(**{"0000": bytes(101)}), 100)),
+    "gap": name(lambda: sealed_in(pieces(**{"0000": b"a", "0002": b"b"}), 10**9)),
+    "no bytes": name(lambda: sealed_in(pieces(**{"0000": 5}), 100)),
+    "nothing": name(lambda: sealed_in(reply(RecordDict()), 100)),
     "relative plan": name(lambda: server_app.conduct(None, {"plan": "plan.toml"})),
     "no plan": name(lambda: server_app.conduct(None, {})),
     "relative out": name(lambda: simulation_app.conduct(None, {"out": "run"})),
@@ -70,7 +62,6 @@ TOLD = {
     "whole": True,
     "pieces": 4,
     "empty": True,
-    "waiting": "None",
     "sealed": r"b'\x01\x02sealed'",
     **dict.fromkeys(("failed", "refused", "nameless", "too long", "gap", "no bytes", "nothing"), "NodeFailed"),
     **dict.fromkeys(("relative plan", "no plan", "relative out", "no socket"), "BadFlowerSetting"),

@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from securetm.contracts import Answer, State
+from securetm.entropy import OperatingSystem
 from securetm.errors import SecuretmError
-from securetm.federation.coordinator.rounds import PartyRefused, Rounds
+from securetm.federation.coordinator.rounds import Attendance, PartyRefused, Rounds
 from securetm.federation.coordinator.training import BEST, CHECKPOINT, Stopping, TrainingPhase, start
 from securetm.federation.coordinator.words import agree_on_words, message_of, recall_words, tell_words, words_of_before
+from securetm.federation.folder import RunFolder
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS, TRAIN, Questions, cohort_size
 from securetm.federation.refusal_errors import QuestionNotAllowed
+from securetm.federation.store import CoordinatorStore
+from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.federation.wire import wire
 from securetm.models.quality import diversity, top_words
 from securetm.models.questions.model_quality import npmi_from_answer, perplexity_from_answer
@@ -151,6 +155,29 @@ class Coordinator(Rounds):
                 raise
             self._disallowed = True
         return None
+
+
+@contextmanager
+def coordinator_of(
+    folder: RunFolder,
+    parties: Parties,
+    attendance: Attendance,
+    make: Callable[..., Coordinator] = Coordinator,
+    **recording: Any,  # further fields of Recorded
+) -> Iterator[Coordinator]:
+    """The coordinator of a new session over the store and the transcript of this run, at its last checkpoint."""
+    agreement = folder.agreement
+    transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
+    store = CoordinatorStore(folder.coordinator)
+    kept = store.kept_state(CHECKPOINT)
+    transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
+    recorded = Recorded(parties, transcript, agreement.profile.aggregation.channel, **recording)
+    made = folder.members, agreement, recorded, store, OperatingSystem(), recorded, folder.keys
+    try:
+        yield make(*made, attendance, folder.holds)
+    finally:
+        transcript.close()
+        store.close()
 
 
 def followed(questions: Questions, state: State, members: Sequence[str], documents: int) -> TrainingChoice:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from operator import itemgetter
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -22,7 +23,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
 from securetm.errors import Mistake
-from securetm.federation.coordinator.status import AWAY, Facts
+from securetm.federation.coordinator.status import AWAY
 
 Page = tuple[str, bytes]  # its type, and what is in it
 MOST_CLIENTS = 8  # at once; others are sent away
@@ -144,43 +145,44 @@ def _packed(
     return "\r\n".join((*lines, "", "")).encode() + (b"" if head else content)
 
 
-class FactsCollector(Collector):
-    """Turns a snapshot of the facts into metrics."""
+Told = Callable[[], Mapping[str, Any]]  # the facts of a served run (RunStatus.facts)
+_GAUGES: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float | None]], ...] = (
+    ("rounds", "Rounds of training that led to the present model.", itemgetter("done")),
+    ("rounds_planned", "Most rounds of the plan.", itemgetter("of")),
+    ("sessions", "Sessions that this process began.", itemgetter("session")),
+    ("parties", "Parties of the roster.", lambda facts: len(facts["parties"])),
+    ("parties_connected", "Parties that are connected.", lambda f: sum(p["state"] != AWAY for p in f["parties"].values())),
+    ("survivors", "Parties over which the last answer was opened.", lambda facts: len(facts["survivors"])),
+    ("seconds_per_round", "Mean over the last rounds.", itemgetter("seconds_per_round")),
+    ("epsilon", "Spent of each unit's budget by the plan, at most.", lambda f: f["epsilon"] and float(f["epsilon"]["epsilon"])),
+)
 
-    def __init__(self, facts: Callable[[], Facts]) -> None:
-        self._facts = facts
+
+@dataclass(eq=False)
+class FactsCollector(Collector):
+    """Turns the facts as they are now into metrics."""
+
+    facts: Told
 
     def collect(self) -> Iterator[Metric]:
         """Yields every metric."""
-        facts = self._facts()
-        yield _gauge("rounds", "Rounds of training that led to the present model.", facts.done)
-        yield _gauge("rounds_planned", "Most rounds of the plan.", facts.of)
-        yield _gauge("sessions", "Sessions that this process began.", facts.session)
-        yield CounterMetricFamily("securetm_waves", "Waves of messages to the parties.", facts.waves)
-        yield _gauge("parties", "Parties of the roster.", len(facts.parties))
-        here = sum(party.state != AWAY for party in facts.parties.values())
-        yield _gauge("parties_connected", "Parties that are connected.", here)
-        yield _gauge("survivors", "Parties over which the last answer was opened.", len(facts.survivors))
-        if facts.seconds_per_round is not None:
-            yield _gauge("seconds_per_round", "Mean over the last rounds.", facts.seconds_per_round)
+        facts = self.facts()
+        for name, what, value_in in _GAUGES:
+            if (value := value_in(facts)) is not None:
+                yield GaugeMetricFamily(f"securetm_{name}", what, value)
+        yield CounterMetricFamily("securetm_waves", "Waves of messages to the parties.", facts["waves"])
         carried = CounterMetricFamily("securetm_bytes", "Bytes of messages that passed.", labels=["direction"])
-        carried.add_metric(["up"], facts.bytes_up)
-        carried.add_metric(["down"], facts.bytes_down)
+        for direction in ("up", "down"):
+            carried.add_metric([direction], facts[f"bytes_{direction}"])
         yield carried
         refused = CounterMetricFamily("securetm_refusals", "Refusals by their name.", labels=["name"])
-        for name, times in sorted(facts.refusals.items()):
+        for name, times in sorted(facts["refusals"].items()):
             refused.add_metric([name], times)
         yield refused
-        if facts.epsilon is not None:
-            yield _gauge("epsilon", "Spent of each unit's budget by the plan, at most.", float(facts.epsilon["epsilon"]))
 
 
-def metrics_page(facts: Callable[[], Facts]) -> Callable[[], tuple[str, bytes]]:
+def metrics_page(facts: Told) -> Callable[[], Page]:
     """Returns a page with these metrics as they are when it is asked for."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(FactsCollector(facts))
     return lambda: (CONTENT_TYPE_LATEST, generate_latest(registry))
-
-
-def _gauge(name: str, what: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"securetm_{name}", what, value)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
@@ -26,8 +25,9 @@ from securetm.data_homes import data_home
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Mistake, SecuretmError, TooFewParties
 from securetm.federation.budget.prices import PlannedSpending
-from securetm.federation.coordinator.coordinator import HANDED_OUT, Coordinator, Trained
+from securetm.federation.coordinator.coordinator import HANDED_OUT, Coordinator, Trained, coordinator_of
 from securetm.federation.coordinator.rounds import Attendance, NewSessionWanted, PartiesMissing
+from securetm.federation.coordinator.run_result import run_result, write_result
 from securetm.federation.coordinator.status import (
     FINISHED,
     HANDING_OUT,
@@ -35,7 +35,6 @@ from securetm.federation.coordinator.status import (
     WAITING,
     EventLog,
     RunStatus,
-    Served,
 )
 from securetm.federation.coordinator.training import CHECKPOINT, rounds_kept
 from securetm.federation.document_minimum import check_delta_announced
@@ -48,7 +47,6 @@ from securetm.federation.folder import (
     RunFolder,
     alone_in,
     bind,
-    bind_all,
     check,
     check_free,
     reopen,
@@ -58,13 +56,11 @@ from securetm.federation.folder import (
 from securetm.federation.network.connections import SpoolRoom
 from securetm.federation.network.events import Agreed
 from securetm.federation.network.hub import Hub
-from securetm.federation.origins import Beginning, before_by_name, facts_of, moved_since, product_of, run_between_organisations
+from securetm.federation.origins import Beginning, before_by_name, product_of, run_between_organisations
 from securetm.federation.release import release
 from securetm.federation.soundness import agreed_apart, check_survivors
-from securetm.federation.store import CoordinatorStore, json_bytes, read_json, write_bytes
+from securetm.federation.store import CoordinatorStore, read_json
 from securetm.federation.transcript import Parties, Transcript, WorkTimer
-from securetm.models.noisy_counts import top_words_above_noise
-from securetm.models.quality import named_topics
 from securetm.plans.agreement import Agreement
 from securetm.plans.schema import ALL, CoordinatorChoice, Plan
 from securetm.private_files import private_folder
@@ -247,9 +243,7 @@ class Serving:
                 made = self.folder.agreement.model, trained.state, trained.vocabulary
                 release(self.folder.path, *made, origin_of_served(self.folder))
             result = served_result(self.folder, trained, timer, self.status.spent)
-        content = json_bytes(result)
-        bind_all(self.folder.path, {RESULT: content})
-        write_bytes(self.folder.path / RESULT, content)
+        write_result(self.folder, result)
         self.status.log.write("trained", rounds=trained.rounds, stopped=trained.stopped)
         return result
 
@@ -296,23 +290,11 @@ class Serving:
             self.status.log.write("session_ended", session=self.status.session, reason=reason, missing=missing)
             return problem
 
-    @contextmanager
-    def _coordinator(self) -> Iterator[Coordinator]:
-        """Makes the coordinator of a new session over the run's store."""
-        folder, agreement = self.folder, self.folder.agreement
-        transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
-        channel = agreement.profile.aggregation.channel
-        absent_too = self.attendance.everyone
-        recorded = Served(self.parties, transcript, channel, arrivals=self.arrivals, status=self.status, absent_too=absent_too)
-        store = CoordinatorStore(folder.coordinator)
-        kept = store.kept_state(CHECKPOINT)
-        transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
-        made = folder.members, agreement, recorded, store, OperatingSystem(), recorded, folder.keys
-        try:
-            yield Coordinator(*made, self.attendance, folder.holds)
-        finally:
-            transcript.close()
-            store.close()
+    def _coordinator(self) -> AbstractContextManager[Coordinator]:
+        here = not self.attendance.everyone
+        return coordinator_of(
+            self.folder, self.parties, self.attendance, arrivals=self.arrivals, told=self.status, only_present=here
+        )
 
     def _await_parties(self) -> None:
         """Waits for all parties: as long as the run has patience, or for a while if it is under way and can do without.
@@ -430,33 +412,11 @@ def served_result(
     folder: RunFolder, trained: Trained, timer: WorkTimer, spent: Callable[[int], Mapping[str, Any] | None]
 ) -> dict[str, Any]:
     """Returns what the coordinator may know of a finished run. Where parties keep the model, it has no topics."""
-    model, plan = folder.agreement.model, folder.agreement.plan
     seen = trained.rounds > 0 and folder.agreement.profile.aggregation.opened_by == "coordinator"
-    up, down = timer.transcript.traffic()
-    return {
-        "run": folder.path.resolve().name,
-        "directory": str(folder.path),
-        "model": plan.model.name,
-        "profile": plan.profile,
-        "parties": list(folder.members),
-        "rounds": trained.rounds,
-        "topics": named_topics(model.topics(trained.state), trained.vocabulary) if seen else [],
-        "above_noise": top_words_above_noise(model, trained.state) if seen else None,
-        **(model.findings(trained.state) if seen else {}),
-        "start": Beginning.under(folder.agreement, trained.vocabulary if seen else ()).facts(len(trained.vocabulary)),
-        "moved": moved_since(folder.agreement, trained.state if seen else {}, trained.vocabulary),
-        "quality": {name: value for name, value in trained.quality.items() if value == value},
-        "quality_by_simulation": [],
-        "stopped": trained.stopped,
-        "epochs": plan.training.epochs,
-        **dict.fromkeys(UNKNOWN),
-        "spent": [_spent(folder, name, spent(trained.rounds)) for name in folder.members],
-        "origins": facts_of(folder.agreement, origin_of_served(folder)),
-        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(timer.seconds(), 2),
-        "bytes_up": up,
-        "bytes_down": down,
-    }
+    began = Beginning.under(folder.agreement, trained.vocabulary if seen else ())
+    each = [_spent(folder, name, spent(trained.rounds)) for name in folder.members]
+    told = run_result(folder, trained, timer, began, each, origin_of_served(folder), seen=seen)
+    return {**dict.fromkeys(UNKNOWN), **told}
 
 
 def _spent(folder: RunFolder, name: str, planned: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -10,17 +10,17 @@ import json
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from securetm.contracts import Answer, Message
+from securetm.contracts import Answer
 from securetm.federation.network.events import NetworkEvents
 from securetm.federation.refusal_errors import in_words
-from securetm.federation.transcript import Recorded
+from securetm.federation.transcript import Watch
 from securetm.private_files import make_folder, private_file
 
 Fact = str | int | float | None
@@ -97,36 +97,11 @@ class PartyStatus:
     refusal: str = ""  # the name of the last refusal, by it or of it
 
 
-@dataclass(frozen=True)
-class Facts:
-    """A snapshot."""
-
-    run: str
-    model: str
-    profile: str
-    address: str
-    phase: str
-    session: int
-    done: int
-    of: int
-    survivors: tuple[str, ...]
-    parties: Mapping[str, PartyStatus]
-    bytes_up: int
-    bytes_down: int
-    waves: int
-    refusals: Mapping[str, int]
-    seconds: float
-    seconds_per_round: float | None
-    seconds_left: float | None
-    epsilon: Mapping[str, Any] | None
-
-    def tables(self) -> dict[str, Any]:
-        """Returns plain tables for JSON."""
-        return asdict(self)
+SHOWN = ("run", "model", "profile", "address", "phase", "session", "done", "of", "survivors", "waves")
 
 
 @dataclass
-class RunStatus(NetworkEvents):
+class RunStatus(NetworkEvents, Watch):
     """The facts, changed by the coordinator's thread and the network's, and read by whoever shows them."""
 
     run: str
@@ -174,9 +149,6 @@ class RunStatus(NetworkEvents):
         self._count(party, reason)
         self.log.write("rejected", party=party if party in self._parties else "", refusal=reason)
 
-    def carried(self, party: str, received: int, sent: int) -> None:
-        """A message is whole. Bytes are counted where a wave passes."""
-
     # ---- what the coordinator tells ------------------------------------------------------------------------------------
 
     def waits(self, condition: Callable[[], object], seconds: float) -> bool:
@@ -193,12 +165,12 @@ class RunStatus(NetworkEvents):
                 party.bytes_down += len(message)
                 party.state = ASKED if party.state != AWAY else AWAY
 
-    def answered(self, name: str, length: int) -> None:
+    def answered(self, party: str, length: int) -> None:
         """A reply came in time."""
         with self._changed:
-            party = self._parties[name]
-            party.bytes_up += length
-            party.state = ANSWERED if party.state != AWAY else AWAY
+            known = self._parties[party]
+            known.bytes_up += length
+            known.state = ANSWERED if known.state != AWAY else AWAY
 
     def enters(self, phase: str) -> None:
         """The run goes over to another phase."""
@@ -239,15 +211,19 @@ class RunStatus(NetworkEvents):
             last = [(name, self._parties[name].refusal) for name in sorted(parties)]
         return "; ".join(f"{name}: {in_words(refusal)}" for name, refusal in last if refusal)
 
-    def opened(self, survivors: Iterable[str]) -> None:
-        """An answer was opened, over these parties."""
+    def opened(self, serial: int, answer: Answer) -> None:  # noqa: ARG002 - a Watch
+        """An answer was opened."""
         with self._changed:
-            self.survivors = tuple(survivors)
+            self.survivors = tuple(answer.survivors)
 
-    def round_ended(self, done: int, of: int) -> None:
+    def kept(self, rounds: int) -> None:
+        """A checkpoint was written."""
+        self.log.write("kept", round=rounds)
+
+    def trained(self, done: int, total: int) -> None:
         """A round of the training has ended."""
         with self._changed:
-            self.done, self.of = done, of
+            self.done, self.of = done, total
             self._ends.append(time.monotonic())
             for name in self.survivors:
                 self._parties[name].rounds = done
@@ -256,77 +232,28 @@ class RunStatus(NetworkEvents):
             self._traffic = up, down
             seconds = round(self._ends[-1] - self._ends[-2], 4) if len(self._ends) > 1 else 0.0
             survivors = len(self.survivors)
-        self.log.write("round", round=done, of=of, survivors=survivors, seconds=seconds, **facts)
+        self.log.write("round", round=done, of=total, survivors=survivors, seconds=seconds, **facts)
 
     # ---- what everybody may read ---------------------------------------------------------------------------------------
 
-    def facts(self) -> Facts:
-        """Returns how the run stands now."""
+    def facts(self) -> dict[str, Any]:
+        """Returns how the run stands now, ready for JSON."""
         spent = self.spent(self.done)  # it may take a while, and the network must not wait for it
         with self._changed:
-            each = self._seconds_per_round()
-            up, down = self._sums()
-            return Facts(
-                run=self.run,
-                model=self.model,
-                profile=self.profile,
-                address=self.address,
-                phase=self.phase,
-                session=self.session,
-                done=self.done,
-                of=self.of,
-                survivors=self.survivors,
-                parties={name: PartyStatus(**vars(party)) for name, party in self._parties.items()},
-                bytes_up=up,
-                bytes_down=down,
-                waves=self.waves,
-                refusals=dict(self.refusals),
-                seconds=time.monotonic() - self.begun,
-                seconds_per_round=each,
-                seconds_left=None if each is None or self.phase != TRAINING else each * (self.of - self.done),
-                epsilon=spent,
-            )
+            ends, (up, down) = self._ends, self._sums()
+            each = (ends[-1] - ends[0]) / (len(ends) - 1) if len(ends) > 1 else None
+            return {
+                **{name: getattr(self, name) for name in SHOWN},
+                "parties": {name: asdict(party) for name, party in self._parties.items()},
+                "bytes_up": up,
+                "bytes_down": down,
+                "refusals": dict(self.refusals),
+                "seconds": time.monotonic() - self.begun,
+                "seconds_per_round": each,
+                "seconds_left": None if each is None or self.phase != TRAINING else each * (self.of - self.done),
+                "epsilon": spent,
+            }
 
     def _sums(self) -> tuple[int, int]:
         parties = self._parties.values()
         return sum(party.bytes_up for party in parties), sum(party.bytes_down for party in parties)
-
-    def _seconds_per_round(self) -> float | None:
-        ends = self._ends
-        return (ends[-1] - ends[0]) / (len(ends) - 1) if len(ends) > 1 else None
-
-
-@dataclass
-class Served(Recorded):
-    """Records what passes, and tells the status of the run."""
-
-    status: RunStatus = field(kw_only=True)
-    absent_too: bool = True  # whether a wave waits for parties that are away when it begins
-
-    def carried(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, Message]]:
-        """Carries one wave, and counts its bytes."""
-        if not self.absent_too:
-            here = self.parties.present()
-            requests = {name: message for name, message in requests.items() if name in here}
-        self.status.asked(requests)
-        for name, reply in self.parties.ask(requests, most):
-            self.status.answered(name, len(reply))
-            yield name, reply
-
-    def opened(self, serial: int, answer: Answer) -> None:
-        """An answer was opened."""
-        super().opened(serial, answer)
-        self.status.opened(answer.survivors)
-
-    def trained(self, done: int, total: int) -> None:
-        """A round of the training has ended."""
-        super().trained(done, total)
-        self.status.round_ended(done, total)
-
-    def objected(self, party: str, refusal: str) -> None:
-        """A party refused a message, or sent one that was refused."""
-        self.status.objected(party, refusal)
-
-    def kept(self, rounds: int) -> None:
-        """A checkpoint was written."""
-        self.status.log.write("kept", round=rounds)

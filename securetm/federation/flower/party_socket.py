@@ -12,14 +12,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 from securetm.credentials.keys import Keys
 from securetm.credentials.roster import COORDINATOR, FederationRoster
-from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, Mistake, SecuretmError
-from securetm.federation.flower.sealed_channel import PartyEnd, SealedParty
+from securetm.federation.flower.sealed_channel import LONGEST_OFFER, OVERHEAD, PartyEnd
 from securetm.federation.network.events import NetworkEvents
 
 _LENGTH = 8
@@ -43,6 +43,11 @@ class Door:
 
     handle: Callable[[bytes], bytes | memoryview]
     most_bytes: Callable[[], int]
+
+    @classmethod
+    def sealed(cls, end: PartyEnd, answer: Callable[[bytes], bytes | memoryview], most: Callable[[], int]) -> Self:
+        """What answers for a party behind a relay: it opens channels, and the party gets what was sealed."""
+        return cls(lambda message: end.handle(message, answer), lambda: max(LONGEST_OFFER, most() + OVERHEAD))
 
 
 @contextmanager
@@ -177,21 +182,16 @@ class SocketCarrier:
 
     def run(self, handle: Callable[[bytes], bytes | memoryview], stop: threading.Event) -> bool:
         """Answers requests until `stop` is set or the run has ended. Returns whether it has."""
-        entropy, coordinator = OperatingSystem(), self.roster.coordinator.identity
-        end = PartyEnd(self.name, self.keys.identity, coordinator, self.roster.digest, entropy, opened=self._opened)
-        sealed = SealedParty(end, self._counting(handle), self.most_bytes)
-        with opened(self.path, self.mode) as listening:
-            door = Door(sealed.handle, sealed.most_bytes)
-            serve({listening: door}, ended=lambda: stop.is_set() or self.finished())
-        return self.finished()
 
-    def _opened(self) -> None:
-        self.events.connected(COORDINATOR)
-
-    def _counting(self, handle: Callable[[bytes], bytes | memoryview]) -> Callable[[bytes], bytes | memoryview]:
         def counted(request: bytes) -> bytes | memoryview:
             reply = handle(request)
             self.events.carried(COORDINATOR, len(request), len(reply))
             return reply
 
-        return counted
+        coordinator = self.roster.coordinator.identity
+        greeted = partial(self.events.connected, COORDINATOR)
+        end = PartyEnd(self.name, self.keys.identity, coordinator, self.roster.digest, opened=greeted)
+        with opened(self.path, self.mode) as listening:
+            doors = {listening: Door.sealed(end, counted, self.most_bytes)}
+            serve(doors, ended=lambda: stop.is_set() or self.finished())
+        return self.finished()

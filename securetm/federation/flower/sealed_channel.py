@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from securetm.contracts import Entropy
 from securetm.credentials.keys import Purpose, is_signed, purposed
+from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, Refused
 from securetm.sessions.sealing import TAG, public_key, shared_secret
 
@@ -120,9 +120,9 @@ class Offer:
     message: bytes
 
     @classmethod
-    def make(cls, identity: bytes, roster: bytes, entropy: Entropy) -> Offer:
+    def make(cls, identity: bytes, roster: bytes) -> Offer:
         """Signs a fresh key with the coordinator's identity. `roster` is the digest of the roster."""
-        secret = entropy.bytes(KEY)
+        secret = OperatingSystem().bytes(KEY)
         stated = bytes((VERSION, OFFER)) + roster + public_key(secret)
         return cls(secret, stated + _signature(identity, Purpose.OFFER, stated))
 
@@ -150,10 +150,18 @@ class PartyEnd:
     identity: bytes = field(repr=False)  # the party's own, 32 secret bytes
     coordinator: bytes  # its public identity, as the roster pins it
     roster: bytes  # the digest of the roster
-    entropy: Entropy
     keys: ChannelKeys | None = field(default=None, repr=False)
     number: int = 0  # of the last request
     opened: Callable[[], None] = lambda: None  # is called when a channel is open
+
+    def handle(self, message: bytes, answer: Callable[[bytes], bytes | memoryview]) -> bytes:
+        """Answers an offer or a sealed request. A message that the relay changed or repeats is refused, without effect."""
+        try:
+            if message[:2] == bytes((VERSION, OFFER)):
+                return self.answer(message)
+            return self.seal(bytes(answer(self.unseal(message))))
+        except Refused as refusal:
+            return bytes((VERSION, REFUSED)) + type(refusal).__name__.encode()
 
     def answer(self, offer: bytes) -> bytes:
         """Opens a new channel in the place of the one before, and returns what the coordinator needs for it."""
@@ -164,7 +172,7 @@ class PartyEnd:
             raise UnprovenName("the coordinator")
         if stated[2 : 2 + DIGEST] != self.roster:
             raise OtherRoster()
-        secret, name = self.entropy.bytes(KEY), self.name.encode()
+        secret, name = OperatingSystem().bytes(KEY), self.name.encode()
         mine = bytes((VERSION, OFFER, len(name))) + name + public_key(secret)
         answer = mine + _signature(self.identity, Purpose.ANSWER, offer, mine)
         shared = shared_secret(secret, stated[-KEY:], "the coordinator")
@@ -191,28 +199,6 @@ class PartyEnd:
 
 def _signature(identity: bytes, purpose: Purpose, *fields: bytes) -> bytes:
     return Ed25519PrivateKey.from_private_bytes(identity).sign(purposed(purpose, *fields))
-
-
-@dataclass(frozen=True)
-class SealedParty:
-    """One party and its end of the channel."""
-
-    end: PartyEnd
-    answer: Callable[[bytes], bytes | memoryview]  # of the party, to what was sealed
-    most: Callable[[], int]  # bytes that the party reads of one request now
-
-    def handle(self, message: bytes) -> bytes:
-        """Answers an offer or a sealed request. A message that the relay changed or repeats is refused, without effect."""
-        try:
-            if message[:2] == bytes((VERSION, OFFER)):
-                return self.end.answer(message)
-            return self.end.seal(bytes(self.answer(self.end.unseal(message))))
-        except Refused as refusal:
-            return bytes((VERSION, REFUSED)) + type(refusal).__name__.encode()
-
-    def most_bytes(self) -> int:
-        """The bytes of the longest message that it reads now."""
-        return max(LONGEST_OFFER, self.most() + OVERHEAD)
 
 
 def refusal_in(reply: bytes) -> str:

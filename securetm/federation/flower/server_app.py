@@ -16,11 +16,10 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from securetm.credentials.keys import Passphrase, are_encrypted, passphrase_needed
-from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator.serving import CoordinatorFiles, Serving, served_folder, status_of
 from securetm.federation.document_minimum import check_delta_announced
 from securetm.federation.flower.flower_message import BadFlowerSetting
-from securetm.federation.flower.nodes import BoundNodes, FlowerParties, Greeter, NodeMail
+from securetm.federation.flower.nodes import FlowerParties
 from securetm.federation.soundness import agreed_apart
 from securetm.plans.recommend import read_plan
 
@@ -45,10 +44,9 @@ def conduct(grid: Grid, settings: Mapping[str, Any]) -> dict[str, Any]:
     agreement, roster = agreed_apart(plan, files.roster.members), files.roster
     check_delta_announced(roster.holds, agreement.profile, roster.members)
     folder = served_folder(path.parent / choice.out, agreement, roster.federation, roster.keys)
-    status, mail = status_of(folder, sys.stderr), NodeMail(grid)
-    bound = BoundNodes(status)
-    with Greeter(mail, bound, roster.keys, files.keys.identity, roster.digest, OperatingSystem()).beside():
-        parties = FlowerParties(mail, bound, roster.members, choice.deadline)
+    status, keys = status_of(folder, sys.stderr), roster.keys
+    parties = FlowerParties(grid, roster.members, keys, files.keys.identity, roster.digest, choice.deadline, status)
+    with parties.introduced():
         return Serving(folder, parties, status, choice, "flwr run").run()
 
 

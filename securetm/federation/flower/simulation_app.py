@@ -22,12 +22,11 @@ from flwr.serverapp import Grid, ServerApp
 from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator.rounds import PartiesMissing
 from securetm.federation.flower.flower_message import BadFlowerSetting
-from securetm.federation.flower.nodes import LOOKS, BoundNodes, FlowerParties, Greeter, NodeMail
+from securetm.federation.flower.nodes import LOOKS, FlowerParties
 from securetm.federation.flower.party_socket import Door, PartyNotReached, opened, serve
-from securetm.federation.flower.sealed_channel import PartyEnd, SealedParty
+from securetm.federation.flower.sealed_channel import PartyEnd
 from securetm.federation.folder import RUN, RunFolder, begin, reopen
 from securetm.federation.network.events import NetworkEvents
-from securetm.federation.party.party import Party
 from securetm.federation.simulation.simulation import execute, make_party
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import CoordinatorStore
@@ -67,7 +66,7 @@ def held(folder: RunFolder, coordinator: bytes) -> Iterator[None]:
 
 def hold_parties(run: str, coordinator: str) -> None:
     """Holds all parties of that run until standard input ends."""
-    folder = reopen(Path(run))
+    folder, public = reopen(Path(run)), bytes.fromhex(coordinator)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 16 * len(folder.members) + 256)), hard))
     private_folder(sockets(folder))
@@ -77,17 +76,11 @@ def hold_parties(run: str, coordinator: str) -> None:
             party = make_party(folder, name)
             open_now.callback(party.close)
             listening = open_now.enter_context(opened(sockets(folder) / f"{place}.sock"))
-            doors[listening] = _door(party, folder, bytes.fromhex(coordinator))
+            end = PartyEnd(name, party.store.get(IDENTITY) or b"", public, roster_digest(folder.keys, public))
+            doors[listening] = Door.sealed(end, party.handle, lambda party=party: party.most_bytes)  # type: ignore[misc]
         sys.stdout.buffer.write(READY)
         sys.stdout.buffer.flush()
         serve(doors, until=sys.stdin.buffer)
-
-
-def _door(party: Party, folder: RunFolder, coordinator: bytes) -> Door:
-    digest = roster_digest(folder.keys, coordinator)
-    end = PartyEnd(party.name, party.store.get(IDENTITY) or b"", coordinator, digest, OperatingSystem())
-    sealed = SealedParty(end, party.handle, lambda: party.most_bytes)
-    return Door(sealed.handle, sealed.most_bytes)
 
 
 PATIENCE = 600.0  # seconds for all nodes to come, and for one wave
@@ -109,18 +102,17 @@ def conduct(grid: Grid, settings: Mapping[str, Any]) -> dict[str, Any]:
         raise BadFlowerSetting("out", "must be an absolute path: Flower runs the app in a folder of its own")
     folder = reopen(out) if (out / RUN).is_file() else _begun(out, str(settings.get("plan") or ""))
     identity, public = _identity(folder)
-    mail, bound = NodeMail(grid), BoundNodes(NetworkEvents())
-    greeter = Greeter(mail, bound, folder.keys, identity, roster_digest(folder.keys, public), OperatingSystem())
-    with held(folder, public), greeter.beside():
-        _await(folder, bound)
-        parties = FlowerParties(mail, bound, folder.members, PATIENCE)
+    digest, events = roster_digest(folder.keys, public), NetworkEvents()
+    parties = FlowerParties(grid, folder.members, folder.keys, identity, digest, PATIENCE, events)
+    with held(folder, public), parties.introduced():
+        _await(parties)
         return execute(folder, Unwatched(), parties=parties, comparison=False)
 
 
-def _await(folder: RunFolder, bound: BoundNodes) -> None:
+def _await(parties: FlowerParties) -> None:
     """Waits until all parties are there: a simulation goes on without none."""
     end = time.monotonic() + PATIENCE
-    while missing := set(folder.members) - bound.present:
+    while missing := set(parties.members) - parties.present():
         if time.monotonic() >= end:
             raise PartiesMissing(", ".join(sorted(missing)))
         time.sleep(LOOKS)

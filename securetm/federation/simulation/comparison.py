@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.party import Party
 from securetm.federation.questions import COHERENCE, TOP_WORDS, TRAIN
 from securetm.federation.store import read_arrays, read_json, write_arrays, write_json
-from securetm.models.quality import distinct_words, diversity, mean_per_word, npmi_of_topics, top_words
+from securetm.models.quality import distinct_words, diversity, mean_per_word, named_topics, npmi_of_topics, top_words
 from securetm.models.stored_model import read_any, write_model
 from securetm.stages import Stages
 
@@ -123,27 +123,12 @@ MOST_JUDGED = 5_000  # held-out documents of all parties together, on which each
 
 
 @dataclass(frozen=True)
-class PartyFigures:
-    """The figures of one party. A party that did not train alone has fewer."""
-
-    shared: Mapping[str, float]
-    prevalence: Any  # of the shared topics in its documents
-    documents: Mapping[str, int]  # how many it has, and how many of them have a word that was agreed on
-    alone: Mapping[str, float] = field(default_factory=dict)
-    topics: Any = None  # of its own model, those first that take most of its documents
-    adapted: Mapping[str, Any] = field(default_factory=dict)  # of the shared model after the party adapted it to its documents
-
-
-@dataclass(frozen=True)
 class Comparison:
-    """The figures of all parties, those over all documents, and how they were measured."""
+    """The figures of the shared model over all documents, how its training began, and what the run's result says besides."""
 
-    own: Mapping[str, PartyFigures]
     everywhere: Mapping[str, float]
-    useful: Mapping[str, Any]
-    facts: Mapping[str, Any]
-    began: Mapping[str, Any]
-    control: Mapping[str, float] | None  # figures of the topics that the training began at, if no document made them
+    began: Beginning
+    told: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -173,22 +158,22 @@ def compare(
     states = _all_alone(folder, sampled, trained, stages) if alone else {}
     adapted = _all_adapted(folder, sampled, trained, stages) if alone else {}
     stages.stage("judging the shared model" + (", and each party's own" if alone else ""), len(sampled))
-    own = {}
+    named = ("alone", "shared_at_party", "adapted_at_party", "topics_alone", "prevalence", "documents")
+    told: dict[str, Any] = {name: {} for name in named}  # each by party
     for place, one in enumerate(sampled, start=1):
-        figures = _figures(folder, one, trained.state)
-        if alone:
-            agreed, store, state = folder.agreement.model, one.party.store, states[one.party.name]
-            topics = agreed.topics(state)[np.argsort(-prevalence(agreed, state, one.documents), kind="stable")]
+        name, model = one.party.name, folder.agreement.model
+        told["shared_at_party"][name], shares, told["documents"][name] = _figures(folder, one, trained.state)
+        told["prevalence"][name] = [round(float(share), 4) for share in shares]
+        if alone:  # on the party's own documents, and on all held-out documents, which no party has
+            store, state = one.party.store, states[name]
+            topics = model.topics(state)[np.argsort(-prevalence(model, state, one.documents), kind="stable")]
+            told["topics_alone"][name] = named_topics(topics, trained.vocabulary)
+            told["alone"][name] = {**kept_figures(store, "alone"), **_everywhere(model, state, sampled)}
             facts = read_json((store.folder / ADAPTED).with_suffix(".json"))
-            figures = replace(  # on the party's own documents, and on all held-out documents, which no party has
-                figures,
-                alone={**kept_figures(store, "alone"), **_everywhere(agreed, state, sampled)},
-                topics=topics,
-                adapted={**kept_figures(store, "adapted"), **_everywhere(*adapted[one.party.name], sampled), **facts},
-            )
-        own[one.party.name] = figures
+            figures = {**kept_figures(store, "adapted"), **_everywhere(*adapted[name], sampled), **facts}
+            told["adapted_at_party"][name] = figures
         stages.step(place)
-    facts = {
+    told["comparison"] = {
         "made": alone,
         "sampled": any(one.drawn for one in sampled),
         "training_documents": MOST_TRAINED,
@@ -200,7 +185,7 @@ def compare(
     control = None if began.control is None else _control(trained, began.control, sampled)
     for party in parties:
         party.close()
-    return Comparison(own, shared, useful, facts, began.facts(len(trained.vocabulary)), control)
+    return Comparison(shared, began, {**told, **useful, "control": control})
 
 
 def _judged_each(parties: Sequence[Party]) -> int:
@@ -267,8 +252,11 @@ def _after(place: int, stages: Stages) -> Callable[[int, int], None]:
     return lambda done, total: stages.step(place * total + done)
 
 
-def _figures(folder: RunFolder, one: _Sampled, shared: State) -> PartyFigures:
-    """Collects what the shared model is to one party, and keeps it in the party's store."""
+def _figures(folder: RunFolder, one: _Sampled, shared: State) -> tuple[dict[str, float], Any, dict[str, int]]:
+    """What the shared model is to one party, the shares of its topics there, and how many documents the party has.
+
+    It is kept in the party's store.
+    """
     model, store = folder.agreement.model, one.party.store
     figures = judge(model, shared, one.documents, folder.agreement.plan.seed)
     read = {"all": len(one.party.corpus), "with_agreed_words": len(one.party.documents.for_question(COHERENCE))}
@@ -276,7 +264,7 @@ def _figures(folder: RunFolder, one: _Sampled, shared: State) -> PartyFigures:
     keep_figures(store, "documents", read)
     shares = prevalence(model, shared, one.documents)
     write_arrays(folder.party(one.party.name) / "prevalence.safetensors", {"prevalence": shares}, {})
-    return PartyFigures(figures, shares, read)
+    return figures, shares, read
 
 
 def _everywhere(model: TopicModel, state: State, everywhere: Sequence[_Sampled]) -> dict[str, float]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from securetm.accounting.closed_forms import basic_epsilon
@@ -18,75 +16,37 @@ from securetm.contracts.origin import Origin
 from securetm.corpus.records import NOT_AGREED
 from securetm.federation.budget.forecast import forecast_record
 from securetm.federation.coordinator.coordinator import Trained
+from securetm.federation.coordinator.run_result import run_result
 from securetm.federation.folder import RUN, RunFolder
-from securetm.federation.origins import before_in_ledger, before_in_trial, facts_of, moved_since, product_of
+from securetm.federation.origins import before_in_ledger, before_in_trial, product_of
 from securetm.federation.party.alone import kept_figures
 from securetm.federation.party.failure_log import lost_in
-from securetm.federation.simulation.comparison import Comparison, PartyFigures
-from securetm.federation.store import (
-    PartyStore,
-    read_json,
-)
+from securetm.federation.simulation.comparison import Comparison
+from securetm.federation.store import PartyStore, read_json
 from securetm.federation.transcript import WorkTimer
-from securetm.models.noisy_counts import top_words_above_noise
-from securetm.models.quality import named_topics
 
 
 def summary(folder: RunFolder, trained: Trained, compared: Comparison, timer: WorkTimer) -> dict[str, Any]:
     """The result of a finished run, as `securetm run --json` prints it."""
-    model, own, everywhere = folder.agreement.model, compared.own, compared.everywhere
-    up, down = timer.transcript.traffic()
+    spent = [spent_by(folder, name) for name in folder.members]
+    told = run_result(folder, trained, timer, compared.began, spent, origin_of_run(folder), seen=trained.rounds > 0)
+    quality = {**compared.everywhere, **told["quality"]}
+    facts, dropped = read_json(folder.path / RUN), dict[str, list[Any]]()
+    for name, documents in compared.told["documents"].items():
+        without = documents["all"] - documents["with_agreed_words"]
+        left_out = [{"reason": NOT_AGREED, "documents": without}] if without else []
+        dropped[name] = [*facts.get("dropped", {}).get(name, ()), *left_out]
     return {
-        "run": folder.path.resolve().name,
-        "directory": str(folder.path),
-        "model": folder.agreement.plan.model.name,
-        "profile": folder.agreement.plan.profile,
-        "parties": list(folder.members),
-        "rounds": trained.rounds,
-        "topics": named_topics(model.topics(trained.state), trained.vocabulary) if trained.rounds else [],
-        "above_noise": top_words_above_noise(model, trained.state) if trained.rounds else None,
-        **compared.useful,
-        **forecast_record(folder.agreement, len(folder.members), compared.useful),
-        **model.findings(trained.state),
-        "start": dict(compared.began),
-        "control": None if compared.control is None else dict(compared.control),
-        "moved": moved_since(folder.agreement, trained.state if trained.rounds else {}, trained.vocabulary),
-        "quality": {**everywhere, **_known(trained.quality)},
-        "quality_by_simulation": sorted(set(everywhere) - set(_known(trained.quality))),  # nobody in a federation could say
-        "stopped": trained.stopped,
-        "epochs": folder.agreement.plan.training.epochs,  # that the plan asks for; 0: rounds
-        "alone": {name: dict(own[name].alone) for name in folder.members if own[name].alone},
-        "shared_at_party": {name: dict(own[name].shared) for name in folder.members},
-        "adapted_at_party": {name: dict(own[name].adapted) for name in folder.members if own[name].adapted},
-        "topics_alone": {n: named_topics(one.topics, trained.vocabulary) for n, one in own.items() if one.topics is not None},
-        "comparison": dict(compared.facts),
-        "prevalence": {name: [round(float(share), 4) for share in own[name].prevalence] for name in folder.members},
-        "documents": {name: dict(own[name].documents) for name in folder.members},
-        **_left_out(folder, own),
-        "not_finite": {
-            name: lost_in(folder.party(name)) for name in folder.members
-        },  # rows and coordinates, by the parties' logs
-        "spent": [spent_by(folder, name) for name in folder.members],
-        "origins": facts_of(folder.agreement, origin_of_run(folder)),
-        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(timer.seconds(), 2),  # of all parts of the run, interrupted and killed ones too
-        "bytes_up": up,  # all that was sent, also for rounds that were run again after an interruption
-        "bytes_down": down,
+        **told,
+        **forecast_record(folder.agreement, len(folder.members), compared.told),
+        **folder.agreement.model.findings(trained.state),
+        **compared.told,
+        "quality": quality,
+        "quality_by_simulation": sorted(set(compared.everywhere) - set(told["quality"])),  # nobody in a federation could say
+        "source": facts.get("source"),
+        "dropped": dropped,
+        "not_finite": {name: lost_in(folder.party(name)) for name in folder.members},  # by the parties' logs
     }
-
-
-def _left_out(folder: RunFolder, own: Mapping[str, PartyFigures]) -> dict[str, Any]:
-    """Counts the documents that were left out: when they were read, and at each party because they have no agreed word."""
-    facts = read_json(folder.path / RUN)
-    dropped = {name: list(facts.get("dropped", {}).get(name, ())) for name in folder.members}
-    for name, each in dropped.items():
-        without = own[name].documents["all"] - own[name].documents["with_agreed_words"]
-        each += [{"reason": NOT_AGREED, "documents": without}] if without else []
-    return {"source": facts.get("source"), "dropped": dropped}
-
-
-def _known(quality: Mapping[str, float]) -> dict[str, float]:
-    return {name: value for name, value in quality.items() if value == value}
 
 
 def origin_of_run(folder: RunFolder) -> Origin:

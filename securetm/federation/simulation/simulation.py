@@ -18,10 +18,11 @@ from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed
 from securetm.federation.budget.ledgers import own_budget
-from securetm.federation.coordinator.coordinator import Coordinator, Trained
-from securetm.federation.coordinator.rounds import NoBudgetLeft
-from securetm.federation.coordinator.training import CHECKPOINT, rounds_kept
-from securetm.federation.folder import RESULT, RunFolder, alone_in, bind_all, check, result_of
+from securetm.federation.coordinator.coordinator import Coordinator, Trained, coordinator_of
+from securetm.federation.coordinator.rounds import Attendance, NoBudgetLeft
+from securetm.federation.coordinator.run_result import write_result
+from securetm.federation.coordinator.training import rounds_kept
+from securetm.federation.folder import RESULT, RunFolder, alone_in, check, result_of
 from securetm.federation.party.failure_log import failures_in
 from securetm.federation.party.party import Party
 from securetm.federation.party.state import learned_in
@@ -29,15 +30,8 @@ from securetm.federation.release import release
 from securetm.federation.simulation.comparison import compare
 from securetm.federation.simulation.parties import InProcess, Workers
 from securetm.federation.simulation.result import origin_of_run, summary
-from securetm.federation.store import (
-    COMMON,
-    CoordinatorStore,
-    PartyStore,
-    SqliteStore,
-    json_bytes,
-    write_bytes,
-)
-from securetm.federation.transcript import Parties, Recorded, Transcript, WorkTimer
+from securetm.federation.store import COMMON, PartyStore, SqliteStore
+from securetm.federation.transcript import Parties, Transcript, WorkTimer
 from securetm.models.quality import diversity, top_words
 from securetm.private_files import check_private
 from securetm.stages import Stages
@@ -77,9 +71,7 @@ def execute(
             except NoBudgetLeft as limit:
                 raise _exhausted(folder, limit.party) from limit
             result = summary(folder, trained, compared, timer)
-        content = json_bytes(result)
-        bind_all(folder.path, {RESULT: content})
-        write_bytes(folder.path / RESULT, content)  # last: it marks the run as finished
+        write_result(folder, result)
     return result
 
 
@@ -142,23 +134,20 @@ def train(
     arrivals: Mapping[str, float] | None = None,
 ) -> Trained:
     """Runs the federation from invitation to the finished model. An audit may bring malicious roles, or a real network."""
-    agreement = folder.agreement
-    transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
-    channel, asked = agreement.profile.aggregation.channel, parties or _parties(folder, workers)
-    store = CoordinatorStore(folder.coordinator)
-    kept = store.kept_state(CHECKPOINT)
-    transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
+    agreement, asked = folder.agreement, parties or _parties(folder, workers)
     parties_said = f"{len(folder.members)} parties"
     stages.stage(f"words of {parties_said}, and the first round", 1)
-    title = f"training {agreement.plan.model.name} with {parties_said}"
-    recorded = Recorded(asked, transcript, channel, stages, title, {} if arrivals is None else arrivals)
-    coordinator = coordinating(folder.members, agreement, recorded, store, OperatingSystem(), recorded, folder.keys)
+    recording = {
+        "stages": stages,
+        "title": f"training {agreement.plan.model.name} with {parties_said}",
+        "arrivals": {} if arrivals is None else arrivals,
+    }
     with _failures_raised(folder):
         try:
-            trained = coordinator.run()
+            with coordinator_of(folder, asked, Attendance(), coordinating, **recording) as coordinator:
+                trained = coordinator.run()
         finally:
-            recorded.close()
-            store.close()
+            asked.close()
     if agreement.profile.aggregation.opened_by == "parties":
         trained = _learned_by_parties(folder, trained)
     if trained.rounds:
