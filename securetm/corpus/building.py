@@ -9,14 +9,13 @@ import hashlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.document_names import DIGEST, content_keys, copy_numbers, id_name, secret_of, text_digest, text_name
-from securetm.corpus.held_documents import HeldDocuments, too_many_words, unlike_parts
+from securetm.corpus.held_documents import HeldDocuments, counted_tokens, merge_ends, too_many_words, unlike_parts
 from securetm.corpus.records import LIMIT, NO_TEXT, NO_WORD, Dropped, Record, bad_cell, document_too_long, incomplete_column
 from securetm.corpus.tokeniser import BREAK, Tokeniser
 from securetm.errors import Mistake
@@ -27,6 +26,7 @@ _FLUSH = 1 << 18  # pieces that wait before they are packed
 _RAW_FORMS = 1 << 21  # of words that are remembered: new numbers and addresses never end
 _BYTES_OF_WORD, _BYTES_OF_DOCUMENT = 32, 300  # in memory until they are written
 _LONGEST_NAME = 256  # characters of a label, a party, a date: a longer one means that a column of texts was named by mistake
+Built = tuple[HeldDocuments, str, str, int, tuple[Dropped, ...]]  # what a corpus is made of
 
 
 class Lexicon(dict[str, int]):
@@ -70,42 +70,15 @@ class NamedColumn:
         entries, self._entries = _integers(self._entries, np.int32), array("i")
         return entries
 
-    def strings(self, numbers: Array) -> Array | None:
-        """The names with these numbers; None if no document has a name in this column."""
-        return np.array(list(self.known), dtype=np.str_)[numbers] if self.is_used else None
-
     @property
     def is_used(self) -> bool:
         """Whether any document has a name in this column."""
         return len(self.known) > 1
 
-
-@dataclass
-class TakenDocuments:
-    """Documents as a builder holds them: words and names by their numbers, in the order of their first appearance."""
-
-    rows: Array  # the number of each document in the source
-    digests: Array  # what each document is called by (document_names.py)
-    tokens: Array
-    token_ends: Array
-    sentence_ends: Array
-    names: dict[str, Array]
-    texts: Array
-    embeddings: Array | None
-    dropped: Counter[tuple[str, ...]] = field(default_factory=Counter)  # by reason, party, label and date
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-
-class BuiltDocuments(NamedTuple):
-    """What a corpus is made of."""
-
-    documents: HeldDocuments
-    name: str
-    people: str  # the numbering of persons
-    skipped: int
-    dropped: tuple[Dropped, ...]
+    @property
+    def strings(self) -> Array:
+        """The names by their numbers."""
+        return np.array(list(self.known), dtype=np.str_)
 
 
 class CorpusBuilder:
@@ -126,13 +99,12 @@ class CorpusBuilder:
     ) -> None:
         self._tokeniser = tokeniser
         self._embed = embed
-        self._raw: list[str] = []  # the texts, kept only until they are embedded
-        self._raw_length = 0  # their characters
         self._name, self._secret = name, secret
         self._source = source or name
         self.lexicon = Lexicon(tokeniser.word, raw_forms)
         self.columns = {column: NamedColumn(column) for column in ("label", "party", "date", "person")}
         self.documents = 0  # in all
+        self.dropped = Counter[tuple[str, ...]]()  # of those that were taken last, by reason, party, label and date
         self.width: int | None = None  # of each embedding that came with a text
         self.persons_known = self.ids_known = False
         self._begin()
@@ -142,7 +114,7 @@ class CorpusBuilder:
         self._tokens, self._ends, self._sentence_ends = array("i"), array("q"), array("q")
         self._embeddings = array("f")
         self._texts, self._digests = bytearray(), bytearray()
-        self._raw, self._raw_length = [], 0
+        self._raw, self._raw_length = list[str](), 0  # the texts, kept only until they are embedded, and their characters
         self._blank = bytearray()  # which documents have no text at all
 
     def add(self, record: Record) -> None:
@@ -176,10 +148,6 @@ class CorpusBuilder:
             if words > longest:
                 raise too_many_words(where, f"{words:,}", longest)
 
-    def resume(self, documents: int, width: int | None, persons_known: bool, ids_known: bool) -> None:
-        """Goes on after so many documents; its words and names are filled by whoever kept them."""
-        self.documents, self.width, self.persons_known, self.ids_known = documents, width, persons_known, ids_known
-
     @property
     def held(self) -> int:
         """The number of documents that were added since the last were taken."""
@@ -191,69 +159,54 @@ class CorpusBuilder:
         words = len(self._tokens) + len(self._waiting)
         return _BYTES_OF_WORD * words + _BYTES_OF_DOCUMENT * self.held + 12 * len(self._embeddings) + 4 * self._raw_length
 
-    def taken(self, *, keep_empty: bool = False) -> TakenDocuments:
-        """The documents that were added since the last call; those without a word are left out and counted, or kept."""
+    def taken(self, *, keep_empty: bool = False) -> dict[str, Array]:
+        """The documents that were added since the last call, as columns of a block whose words and names have the numbers of
+        their first appearance. Those without a word are left out and counted, or kept."""
         self._pack()
-        ends, held, first = _integers(self._ends, np.int64), self.held, self.documents - self.held
-        kept = np.arange(held) if keep_empty else np.flatnonzero(np.diff(ends, prepend=0))
-        names = {column: known.taken() for column, known in self.columns.items()}
-        taken = TakenDocuments(
-            first + kept,
-            _sixteens(self._digests)[kept],
-            _integers(self._tokens, np.int32),
-            ends[kept],
-            _integers(self._sentence_ends, np.int64),
-            {column: numbers[kept] for column, numbers in names.items()},
-            _sixteens(self._texts)[kept],
-            self._embeddings_of(kept),
-            self._dropped(np.setdiff1d(np.arange(held), kept), names),
-        )
+        ends, held = _integers(self._ends, np.int64), self.held
+        has_words = np.diff(ends, prepend=0) > 0
+        kept = np.arange(held) if keep_empty else np.flatnonzero(has_words)
+        names = {role: column.taken() for role, column in self.columns.items()}
+        taken = {
+            "rows": self.documents - held + kept,
+            "digests": _sixteens(self._digests)[kept],
+            "copies": np.zeros(len(kept), np.int32),  # numbered when all are read
+            "tokens": _integers(self._tokens, np.int32),
+            "token_ends": ends[kept],
+            "sentence_ends": merge_ends(_integers(self._sentence_ends, np.int64), ends[kept]),
+            **{role: numbers[kept] for role, numbers in names.items()},
+            "texts": _sixteens(self._texts)[kept],
+        }
+        if self.width:
+            taken["embeddings"] = np.frombuffer(self._embeddings, np.float32).reshape(-1, self.width)[kept]
+        elif self._embed is not None:
+            taken["embeddings"] = np.asarray(self._embed([self._raw[row] for row in kept]), np.float32)
+        gone = () if keep_empty else np.flatnonzero(~has_words)
+        known = [(list(self.columns[role].known), names[role]) for role in ("party", "label", "date")]
+        reasons = [(NO_TEXT if self._blank[row] else NO_WORD, *(name[of[row]] for name, of in known)) for row in gone]
+        self.dropped = Counter(reasons)
         self._begin()
         return taken
 
-    def finish(self, *, keep_empty: bool = False) -> BuiltDocuments:
+    def finish(self, *, keep_empty: bool = False) -> Built:
         """The documents with a sorted vocabulary; those without a word are left out and counted, or kept."""
         taken = self.taken(keep_empty=keep_empty)
-        if not len(taken):
+        documents = len(taken["rows"])
+        if not documents:
             raise no_documents(self._source, self.documents)
-        copies = self.numbered_copies(taken.digests)
-        vocabulary, place = in_alphabetical_order(self.lexicon.words)
-        np.take(place, taken.tokens, out=taken.tokens, mode="clip")  # in place: the tokens take most of the memory
-        persons = self.columns["person"]
-        columns: dict[str, Any] = {
-            "sentence_ends": taken.sentence_ends,
-            "keys": content_keys(secret_of(self._name, self._secret), taken.digests, copies),
-            "labels": self.columns["label"].strings(taken.names["label"]),
-            "parties": self.columns["party"].strings(taken.names["party"]),
-            "dates": self.columns["date"].strings(taken.names["date"]),
-            "persons": taken.names["person"].astype(np.int64) - 1 if persons.is_used else None,  # the names are thrown away
-            "texts": taken.texts,
-            "embeddings": taken.embeddings,
-        }
-        longest = self._tokeniser.longest
-        held = HeldDocuments.of_tokens(taken.tokens, taken.token_ends, vocabulary, self._name, longest, columns)
-        listed = "\n".join(persons.known).encode("utf-8", "surrogatepass")  # equal lists of persons number them alike
-        people = f"{self._name} {hashlib.blake2b(listed, digest_size=8).hexdigest()}" if persons.is_used else ""
-        return BuiltDocuments(held, self._name, people, self.documents - len(taken), counted_by_reason(taken.dropped))
-
-    def numbered_copies(self, digests: Array) -> Array:
-        """The number of each document among those of its digest. Refuses an id that two documents have."""
-        copies = copy_numbers(digests)
+        copies = copy_numbers(taken["digests"])
         if self.ids_known and copies.any():
             raise repeated_ids(self._source, int((copies > 0).sum()))
-        return copies
-
-    def _embeddings_of(self, kept: Array) -> Array | None:
-        if self.width:
-            return np.frombuffer(self._embeddings, np.float32).reshape(-1, self.width)[kept]
-        return None if self._embed is None else self._embed([self._raw[row] for row in kept])
-
-    def _dropped(self, gone: Array, numbers: dict[str, Array]) -> Counter[tuple[str, ...]]:
-        """The documents that are not kept, those of equal party, label and date together."""
-        found = [self.columns[column].strings(numbers[column][gone]) for column in ("party", "label", "date")]
-        named = [np.full(len(gone), "") if names is None else names for names in found]
-        reasons = [NO_TEXT if self._blank[row] else NO_WORD for row in gone]
-        return Counter(zip(reasons, *(map(str, names) for names in named), strict=True))
+        vocabulary, place = in_alphabetical_order(self.lexicon.words)
+        np.take(place, taken["tokens"], out=taken["tokens"], mode="clip")  # in place: the tokens take most of the memory
+        persons = self.columns["person"]
+        used = {role: column.strings for role, column in self.columns.items() if column.is_used and column is not persons}
+        counts = counted_tokens(taken["tokens"], taken["token_ends"], len(vocabulary))
+        keys = content_keys(secret_of(self._name, self._secret), taken["digests"], copies)
+        held = HeldDocuments.of_columns(taken, counts, tuple(vocabulary), keys, used, with_persons=persons.is_used)
+        listed = "\n".join(persons.known).encode("utf-8", "surrogatepass")  # equal lists of persons number them alike
+        people = f"{self._name} {hashlib.blake2b(listed, digest_size=8).hexdigest()}" if persons.is_used else ""
+        return held, self._name, people, self.documents - documents, counted_by_reason(self.dropped)
 
     def _pieces(self, text: str) -> Iterable[int]:
         if self._tokeniser.ngrams > 1:
@@ -350,7 +303,7 @@ def documents_of_strings(
     ids: Sequence[Any] | Array | None = None,
     keep_empty: bool = False,
     embed: Embed | None = None,
-) -> BuiltDocuments:
+) -> Built:
     """Documents from texts in memory; every column has one entry per text. Positions in errors count from 1.
 
     Texts without a word are left out and counted, or kept. Without a column `embeddings`, `embed` makes them from the texts.

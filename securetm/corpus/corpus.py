@@ -20,8 +20,22 @@ from scipy import sparse
 from securetm.contracts import BLOCK_DOCUMENTS, Array
 from securetm.corpus.blocks import Block, by_person, check_whole, numbered, places_of_each, read_arrays, save_arrays
 from securetm.corpus.building import documents_of_strings
-from securetm.corpus.document_names import mixed
-from securetm.corpus.held_documents import HeldDocuments, check_equal, joined, unlike_parts, unrepeated
+from securetm.corpus.document_names import mixed, names_of_counts, names_of_tokens
+from securetm.corpus.held_documents import (
+    HeldDocuments,
+    as_arrays,
+    check_columns,
+    check_counts,
+    check_equal,
+    check_lengths,
+    check_order,
+    counted_tokens,
+    joined,
+    keyed,
+    merge_ends,
+    unlike_parts,
+    unrepeated,
+)
 from securetm.corpus.records import Dropped, damaged_file
 from securetm.corpus.store import is_stored, opened, other_version
 from securetm.corpus.stored_documents import StoredDocuments, whole_corpus_needed
@@ -63,8 +77,17 @@ class Corpus:
 
         No document may have more words than `longest`.
         """
-        facts = _facts_among(columns, name)
-        return cls(HeldDocuments.of_counts(matrix, vocabulary, name, longest, columns), **facts)
+        facts, known, words = _facts_among(columns, name), as_arrays(columns), unrepeated(vocabulary)
+        given = sparse.csr_array(matrix)
+        check_counts(given, longest)
+        counts = given.astype(np.int32)
+        counts.sum_duplicates()
+        counts.eliminate_zeros()
+        check_equal("columns of counts", counts.shape[1], len(words))
+        if known.get("keys") is None:
+            check_columns(known, counts.shape[0])
+            known["keys"] = keyed(name, names_of_counts(counts, words, known))
+        return cls(HeldDocuments(counts, words, **known), **facts)
 
     @classmethod
     def from_tokens(
@@ -81,8 +104,19 @@ class Corpus:
 
         No document may have more words than `longest`.
         """
-        facts = _facts_among(columns, name)
-        return cls(HeldDocuments.of_tokens(tokens, token_ends, vocabulary, name, longest, columns), **facts)
+        facts, known, words = _facts_among(columns, name), as_arrays(columns), unrepeated(vocabulary)
+        ends, tokens = np.asarray(token_ends, dtype=np.int64), np.asarray(tokens)
+        if tokens.size and (tokens.dtype.kind not in "iu" or tokens.min() < 0 or tokens.max() >= len(words)):
+            raise unlike_parts("words", len(words), int(tokens.max()) + 1)
+        check_lengths(np.diff(ends, prepend=0), longest)
+        tokens = tokens.astype(np.int32, copy=False)
+        check_order(tokens, ends, ends, len(ends), len(words))
+        sentence_ends = merge_ends(np.asarray(known.pop("sentence_ends", ends), dtype=np.int64), ends)
+        if known.get("keys") is None:
+            check_columns(known, len(ends))
+            known["keys"] = keyed(name, names_of_tokens(tokens, ends, sentence_ends, words, known))
+        known |= {"tokens": tokens, "token_ends": ends, "sentence_ends": sentence_ends}
+        return cls(HeldDocuments(counted_tokens(tokens, ends, len(words)), words, **known), **facts)
 
     @classmethod
     def concat(cls, corpora: Sequence[Self], *, name: str = "") -> Self:

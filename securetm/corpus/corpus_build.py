@@ -25,17 +25,9 @@ import numpy as np
 
 from securetm.contracts import BLOCK_DOCUMENTS, Array
 from securetm.corpus.blocks import persons_of_blocks
-from securetm.corpus.building import (
-    CorpusBuilder,
-    Embed,
-    TakenDocuments,
-    counted_by_reason,
-    in_alphabetical_order,
-    no_documents,
-    repeated_ids,
-)
+from securetm.corpus.building import CorpusBuilder, Embed, counted_by_reason, in_alphabetical_order, no_documents, repeated_ids
 from securetm.corpus.document_names import copy_numbers
-from securetm.corpus.held_documents import counted_tokens, merge_ends
+from securetm.corpus.held_documents import counted_tokens
 from securetm.corpus.readers import files_of, records_of
 from securetm.corpus.records import Columns
 from securetm.corpus.store import (
@@ -73,7 +65,10 @@ def left_for_documents(megabytes: int | None, source: str, columns: Columns) -> 
     A sentence model that makes embeddings is not counted: it is loaded later.
     """
     next(records_of(source, columns)[1], None)
-    taken = _taken()
+    if _STATUS.is_file():
+        taken = int(_STATUS.read_text().split()[1]) * resource.getpagesize() >> 20
+    else:
+        taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10  # the peak so far, which is no less
     if megabytes is None:  # nobody asked for a bound that a large process would be past
         return max(USUAL - taken, _LEAST)
     if megabytes - taken < _LEAST:
@@ -82,133 +77,103 @@ def left_for_documents(megabytes: int | None, source: str, columns: Columns) -> 
     return megabytes - taken
 
 
-def _taken() -> int:
-    if _STATUS.is_file():
-        return int(_STATUS.read_text().split()[1]) * resource.getpagesize() >> 20
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10  # the peak so far, which is no less
-
+# ---- the folder that a build fills ------------------------------------------------------------------------------------
 
 _SOURCE, _LOCK = "source.json", "lock"
 _BEGUN = {_LOCK, _SOURCE, f"{_SOURCE}.unfinished"}  # what a build has before it kept anything
 _OURS = (BUILDING, MANIFEST, WORDS, f"{WORDS}.unfinished", f"{MANIFEST}.unfinished")
 
 
-@dataclass(frozen=True)
-class BuildingFolder:
-    """One folder that a build fills. What is not finished lies in a folder inside it."""
+def _check_free(folder: Path) -> None:
+    """Refuses a folder with a finished corpus, or with anything that no build put there."""
+    building, held = folder / BUILDING, [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    if building.is_dir():
+        held = [name for name in held if name not in _OURS and not name.endswith(".shard")]
+        if not (building / _SOURCE).is_file():
+            held += {path.name for path in building.iterdir()} - {_LOCK, f"{_SOURCE}.unfinished"}
+    elif MANIFEST in held:
+        raise _taken(folder, "a finished corpus")
+    if held:
+        raise _taken(folder, "other files")
 
-    folder: Path
 
-    @property
-    def building(self) -> Path:
-        """Where a build keeps what it has not finished."""
-        return self.folder / BUILDING
-
-    def check_free(self) -> None:
-        """Refuses a folder with a finished corpus, or with anything that no build put there."""
-        if not self.folder.is_dir():
-            return
-        if not self.building.is_dir():
-            if (self.folder / MANIFEST).is_file():
-                raise self._taken("a finished corpus")
-            if any(self.folder.iterdir()):
-                raise self._taken("other files")
-            return
-        begun = (self.building / _SOURCE).is_file()
-        inside = {path.name for path in self.building.iterdir()} - {_LOCK, f"{_SOURCE}.unfinished"}
-        beside = [path for path in self.folder.iterdir() if path.name not in _OURS and path.suffix != ".shard"]
-        if beside or (inside and not begun):
-            raise self._taken("other files")
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Makes the folders. Refuses while another process builds there. What fails before it kept anything leaves none."""
-        missing = [one for one in (self.building, self.folder) if not one.exists()]
-        private_folder(self.folder)
-        private_folder(self.building)
-        private_file(self.building / _LOCK)
-        with (self.building / _LOCK).open("r+") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as busy:
-                raise self._taken("a corpus that another process is building") from busy
-            try:
-                yield
-            except BaseException:
-                self._leave_none_of(missing)
-                raise
-
-    def check_same(self, source: str, settings: Mapping[str, Any]) -> None:
-        """Refuses another source or other settings than those that the build began with; a new build notes them."""
-        path, now = self.building / _SOURCE, json.loads(json.dumps({"files": _state_of(source), "settings": settings}))
-        if not path.is_file():
-            write_whole(path, now)
-            return
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Makes the folders. Refuses while another process builds there. What fails before it kept anything leaves none."""
+    building = folder / BUILDING
+    missing = [one for one in (building, folder) if not one.exists()]
+    private_folder(folder)
+    private_folder(building)
+    private_file(building / _LOCK)
+    with (building / _LOCK).open("r+") as lock:
         try:
-            then = json.loads(path.read_bytes())
-            differing = [name for name, value in now["settings"].items() if then["settings"].get(name) != value]
-            same_files = then["files"] == now["files"]
-        except (ValueError, KeyError, TypeError, AttributeError) as fault:
-            raise self._taken("a build whose settings are damaged") from fault
-        if differing:
-            first = differing[0]
-            raise Mistake(
-                "the build in {path} began with {setting} = {found}, and now {wanted} is asked for",
-                hint="give the same settings as then, and it goes on; or delete {path}, or take another folder with --out, to "
-                "begin anew",
-                path=str(self.folder),
-                setting=first,
-                found=str(shortened(then["settings"].get(first))),
-                wanted=str(shortened(now["settings"][first])),
-            )
-        if not same_files:
-            raise Mistake(
-                "{source} is not what it was when the build in {path} began: a file has another name, size or time of change",
-                hint="delete {path} and build anew; what was built of the earlier documents is still there, and is no "
-                "whole corpus",
-                source=source,
-                path=str(self.folder),
-            )
-
-    def _taken(self, what: str) -> Mistake:
-        return Mistake(
-            "{path} holds {what}",
-            hint="take a folder that is not there yet with --out, or delete this one first",
-            path=str(self.folder),
-            what=what,
-        )
-
-    def _leave_none_of(self, missing: list[Path]) -> None:
-        """Deletes the folders that were missing, if they hold nothing that a build could go on with."""
-        if self.building in missing and not {path.name for path in self.building.iterdir()} - _BEGUN:
-            self.clear()
-            for folder in set(missing) - {self.building}:
-                with suppress(OSError):  # somebody put something there meanwhile
-                    folder.rmdir()
-
-    def is_finished(self) -> bool:
-        """Whether a whole corpus is there, and only the end of its build was cut off."""
-        return (self.folder / MANIFEST).is_file()
-
-    def clear(self) -> None:
-        """Deletes what only the build needed; what names the build goes last, so that this can be cut off and go on."""
-        for path in self.building.iterdir():
-            if path.name not in (_SOURCE, _LOCK):
-                path.unlink()
-        for name in (_SOURCE, _LOCK):
-            with suppress(FileNotFoundError):
-                (self.building / name).unlink()
-        self.building.rmdir()
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as busy:
+            raise _taken(folder, "a corpus that another process is building") from busy
+        try:
+            yield
+        except BaseException:
+            if building in missing and not {path.name for path in building.iterdir()} - _BEGUN:
+                _clear(building)
+                if folder in missing:
+                    with suppress(OSError):  # somebody put something there meanwhile
+                        folder.rmdir()
+            raise
 
 
-def _state_of(source: str) -> str:
-    """A digest of the names, sizes and times of the files that documents are read from."""
-    digest = hashlib.blake2b(digest_size=16)
+def _check_same(folder: Path, source: str, settings: Mapping[str, Any]) -> None:
+    """Refuses another source or other settings than those that the build began with; a new build notes them."""
+    files = hashlib.blake2b(digest_size=16)  # of the names, sizes and times of the files that documents are read from
     for file in files_of(source):
         found = file.stat()
-        digest.update(f"{file.name}\0{found.st_size}\0{found.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
-    return digest.hexdigest()
+        files.update(f"{file.name}\0{found.st_size}\0{found.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    path, now = folder / BUILDING / _SOURCE, json.loads(json.dumps({"files": files.hexdigest(), "settings": settings}))
+    if not path.is_file():
+        write_whole(path, now)
+        return
+    try:
+        then = json.loads(path.read_bytes())
+        first = next((name for name, value in now["settings"].items() if then["settings"].get(name) != value), None)
+        same_files = then["files"] == now["files"]
+    except (ValueError, KeyError, TypeError, AttributeError) as fault:
+        raise _taken(folder, "a build whose settings are damaged") from fault
+    if first is not None:
+        raise Mistake(
+            "the build in {path} began with {setting} = {found}, and now {wanted} is asked for",
+            hint="give the same settings as then, and it goes on; or delete {path}, or take another folder with --out, to "
+            "begin anew",
+            path=str(folder),
+            setting=first,
+            found=str(shortened(then["settings"].get(first))),
+            wanted=str(shortened(now["settings"][first])),
+        )
+    if not same_files:
+        raise Mistake(
+            "{source} is not what it was when the build in {path} began: a file has another name, size or time of change",
+            hint="delete {path} and build anew; what was built of the earlier documents is still there, and is no whole corpus",
+            source=source,
+            path=str(folder),
+        )
 
+
+def _taken(folder: Path, what: str) -> Mistake:
+    return Mistake(
+        "{path} holds {what}",
+        hint="take a folder that is not there yet with --out, or delete this one first",
+        path=str(folder),
+        what=what,
+    )
+
+
+def _clear(building: Path) -> None:
+    """Deletes what only the build needed; what names the build goes last, so that this can be cut off and go on."""
+    last = (building / _SOURCE, building / _LOCK)
+    for path in (*(one for one in building.iterdir() if one not in last), *last):
+        path.unlink(missing_ok=True)
+    building.rmdir()
+
+
+# ---- parts: documents as they were read -------------------------------------------------------------------------------
 
 _BYTES_OF_NAME = 96  # in memory while it is compared
 
@@ -222,14 +187,14 @@ class Persons:
 
     def placed(self, numbers: Array) -> Array:
         """The places of these documents' persons, who are counted."""
-        more = int(numbers.max(initial=-1)) + 1 - len(self._places)
-        self._places = np.concatenate([self._places, np.full(max(more, 0), -1)])
+        more = max(int(numbers.max(initial=-1)) + 1 - len(self._places), 0)
+        self._places = np.concatenate([self._places, np.full(more, -1)])
         met, first = np.unique(numbers, return_index=True)
         met = met[np.argsort(first)]
         new = met[self._places[met] < 0]
         self._places[new] = np.arange(len(self.documents), len(self.documents) + len(new))
-        self.documents = np.concatenate([self.documents, np.zeros(len(new), dtype=np.int64)])
         places = self.places(numbers)
+        self.documents = np.concatenate([self.documents, np.zeros(len(new), dtype=np.int64)])
         self.documents += np.bincount(places, minlength=len(self.documents))
         return places
 
@@ -238,48 +203,53 @@ class Persons:
         return np.asarray(self._places[numbers])
 
 
-@dataclass
 class BuildingParts:
-    """The folder of a build's parts."""
+    """The parts of a build in their folder, and the builder that reads the documents in them."""
 
-    folder: Path
-    persons: Persons = field(default_factory=Persons)
-    dropped: Counter[tuple[str, ...]] = field(default_factory=Counter)
-    sizes: list[BlockSize] = field(default_factory=list)
-    width: int = 0  # of an embedding
+    def __init__(self, folder: Path, builder: CorpusBuilder) -> None:
+        self._folder, self.builder = folder, builder
+        self.persons, self.dropped, self.sizes = Persons(), Counter[tuple[str, ...]](), list[BlockSize]()
+        self.width = 0  # of an embedding
+        self._copies: dict[int, list[tuple[Array, Array]]] = {}  # by part: later copies, and their numbers
+        self._words, self._names = 0, dict.fromkeys(NAMES, 1)  # how many are in the parts
 
-    def add(self, taken: TakenDocuments, builder: CorpusBuilder) -> None:
-        """Writes a part, and then what it added to the words and names."""
-        if len(taken):
-            self.width = 0 if taken.embeddings is None else taken.embeddings.shape[1]
-        columns = self._in_order(_columns_of(taken), by_person=builder.persons_known)
+    def add(self) -> None:
+        """Writes a part of the builder's documents, and then what it added to the words and names."""
+        builder, number = self.builder, len(self.sizes)
+        columns = builder.taken()
         size = size_of_block(columns)
-        with writing(self._part(len(self.sizes))) as stream:
+        if size.documents:
+            self.width = columns["embeddings"].shape[1] if "embeddings" in columns else 0
+            if builder.persons_known:
+                columns = chosen_documents(columns, np.argsort(self.persons.placed(columns["person"]), kind="stable"))
+        with writing(self._part(number)) as stream:
             digest = self._layout.write(stream, columns)
-        sync(self._part(len(self.sizes)))
+        sync(self._part(number))
         facts = {**asdict(size), "digest": digest, "width": self.width, "read": builder.documents}
         facts |= {"given_width": builder.width, "persons": builder.persons_known, "ids": builder.ids_known}
         names = {name: list(builder.columns[name].known)[self._names[name] :] for name in NAMES}
         facts |= {"words": list(builder.lexicon.words)[self._words :], "names": names}
-        write_whole(self._facts(len(self.sizes)), {**facts, "dropped": [[*why, n] for why, n in sorted(taken.dropped.items())]})
-        self._note(size, taken.dropped, builder)
+        dropped = [[*why, n] for why, n in sorted(builder.dropped.items())]
+        write_whole(self._part(number, "json"), {**facts, "dropped": dropped})
+        self._note(size, builder.dropped)
 
-    def resume(self, builder: CorpusBuilder) -> None:
+    def resume(self) -> None:
         """Gives the builder what all whole parts hold, and forgets the first part that is not whole and those after it."""
+        builder = self.builder
         while (facts := self._whole(len(self.sizes))) is not None:
-            for word in facts["words"]:
-                builder.lexicon.words[word] = len(builder.lexicon.words)
-            for name, entries in facts["names"].items():
-                known = builder.columns[name].known
-                known.update({entry: number for number, entry in enumerate(entries, len(known))})
-            builder.resume(int(facts["read"]), facts["given_width"], bool(facts["persons"]), bool(facts["ids"]))
+            for known, added in (
+                (builder.lexicon.words, facts["words"]),
+                *((builder.columns[name].known, facts["names"][name]) for name in NAMES),
+            ):
+                known.update({one: number for number, one in enumerate(added, len(known))})
+            builder.documents, builder.width = int(facts["read"]), facts["given_width"]
+            builder.persons_known, builder.ids_known = bool(facts["persons"]), bool(facts["ids"])
             self.width = int(facts["width"])
-            dropped = Counter({tuple(why): int(n) for *why, n in facts["dropped"]})
             size = BlockSize(facts["documents"], facts["tokens"], facts["sentences"])
             if builder.persons_known:
                 columns = self._mapped(len(self.sizes), size)
                 self.persons.placed(columns["person"][np.argsort(columns["rows"])])  # in the order of the source
-            self._note(size, dropped, builder)
+            self._note(size, Counter({tuple(why): int(n) for *why, n in facts["dropped"]}))
 
     def column(self, number: int) -> dict[str, Array]:
         """The columns of one part."""
@@ -295,7 +265,7 @@ class BuildingParts:
         """
         documents = sum(size.documents for size in self.sizes)
         passes = 1 + documents * _BYTES_OF_NAME // bytes_at_once
-        return sum(self._number_share(share, passes) for share in range(passes))
+        return sum(self._number_share(share, passes) for share in range(passes if documents else 0))
 
     def _number_share(self, share: int, passes: int) -> int:
         """Those whose names have this remainder."""
@@ -306,8 +276,6 @@ class BuildingParts:
             where.append(np.column_stack([np.full(len(mine), number), mine]))
             rows.append(columns["rows"][mine])
             digests.append(columns["digests"][mine])
-        if not where:
-            return 0
         in_source_order = np.argsort(np.concatenate(rows))
         found = copy_numbers(np.concatenate(digests)[in_source_order])
         later = np.flatnonzero(found)
@@ -317,32 +285,18 @@ class BuildingParts:
             self._copies.setdefault(int(number), []).append((parts[own, 1], found[later[own]]))
         return len(later)
 
-    # ---- files -------------------------------------------------------------------------------------------------------
-
-    _copies: dict[int, list[tuple[Array, Array]]] = field(default_factory=dict)  # by part: later copies, and their numbers
-    _words: int = 0
-    _names: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 1))
-
-    def _note(self, size: BlockSize, dropped: Counter[tuple[str, ...]], builder: CorpusBuilder) -> None:
+    def _note(self, size: BlockSize, dropped: Counter[tuple[str, ...]]) -> None:
         self.sizes.append(size)
         self.dropped += dropped
-        self._words = len(builder.lexicon.words)
-        self._names = {name: len(builder.columns[name].known) for name in NAMES}
-
-    def _in_order(self, columns: dict[str, Array], *, by_person: bool) -> dict[str, Array]:
-        if not by_person or not len(columns["rows"]):
-            return columns
-        return chosen_documents(columns, np.argsort(self.persons.placed(columns["person"]), kind="stable"))
+        self._words = len(self.builder.lexicon.words)
+        self._names = {name: len(self.builder.columns[name].known) for name in NAMES}
 
     @property
     def _layout(self) -> BlockLayout:
         return BlockLayout.of(NAMES, self.width, counted=False)
 
-    def _part(self, number: int) -> Path:
-        return self.folder / f"{number:05d}.part"
-
-    def _facts(self, number: int) -> Path:
-        return self.folder / f"{number:05d}.json"
+    def _part(self, number: int, ending: str = "part") -> Path:
+        return self._folder / f"{number:05d}.{ending}"
 
     def _mapped(self, number: int, size: BlockSize) -> dict[str, Array]:
         return self._layout.mapped(self._part(number), 0, size)[0]
@@ -350,19 +304,13 @@ class BuildingParts:
     def _whole(self, number: int) -> dict[str, Any] | None:
         """The facts of a part, if it was written whole and is as it was."""
         try:
-            facts = json.loads(self._facts(number).read_bytes())
-            part = self._part(number).read_bytes()
+            facts = json.loads(self._part(number, "json").read_bytes())
+            return facts if digest_of(self._part(number).read_bytes()) == facts["digest"] else None
         except (OSError, ValueError):
             return None
-        return facts if digest_of(part) == facts["digest"] else None
 
 
-def _columns_of(taken: TakenDocuments) -> dict[str, Array]:
-    found = {"rows": taken.rows, "texts": taken.texts, "digests": taken.digests, **taken.names, "tokens": taken.tokens}
-    found |= {"copies": np.zeros(len(taken), np.int32), "token_ends": taken.token_ends}  # numbered when all are read
-    found["sentence_ends"] = merge_ends(taken.sentence_ends, taken.token_ends)
-    return found if taken.embeddings is None else {**found, "embeddings": taken.embeddings}
-
+# ---- blocks made of parts ---------------------------------------------------------------------------------------------
 
 _RUN = 1 << 17  # words of a run
 BYTES_OF_RUN = 64 * _RUN  # in memory while a run is counted
@@ -388,23 +336,17 @@ class UnwrittenBlocks:
     A corpus of one block keeps the order of its source.
     """
 
-    def __init__(self, parts: BuildingParts, place: Array, block_documents: int, *, by_person: bool) -> None:
-        self._parts, self._place, self._by_person = parts, place, by_person
+    def __init__(self, parts: BuildingParts, place: Array, block_documents: int) -> None:
+        self._parts, self._place, self._by_person = parts, place, parts.builder.persons_known
         documents = [size.documents for size in parts.sizes]
-        if by_person:
-            ends = persons_of_blocks(parts.persons.documents, block_documents)
-        else:
-            ends = np.append(np.arange(block_documents, sum(documents), block_documents), sum(documents))
-        self._bounds = []  # of each part: where the documents of each block begin and end
-        before = 0
-        for number, held in enumerate(documents):
-            if by_person:
-                bounds = np.searchsorted(self._places(number), np.append(0, ends))
-            else:
-                bounds = np.clip(np.append(0, ends) - before, 0, held)
-            self._bounds.append(bounds)
-            before += held
-        self._blocks = len(ends)
+        if self._by_person:
+            ends = np.append(0, persons_of_blocks(parts.persons.documents, block_documents))
+            self._bounds = [np.searchsorted(self._places(number), ends) for number in range(len(documents))]
+        else:  # of each part: where the documents of each block begin and end
+            ends = np.append(np.arange(0, sum(documents), block_documents), sum(documents))
+            begins = np.cumsum([0, *documents[:-1]])
+            self._bounds = [np.clip(ends - before, 0, held) for before, held in zip(begins, documents, strict=True)]
+        self._blocks = len(ends) - 1
 
     def __len__(self) -> int:
         return self._blocks
@@ -471,7 +413,8 @@ class UnwrittenBlocks:
         return self._parts.persons.places(self._parts.column(number)["person"])
 
 
-MEMORY = 1024  # MB
+# ---- the build --------------------------------------------------------------------------------------------------------
+
 _SHARD_BLOCKS = 16  # blocks in a file, where nobody says how many files there are
 _BYTES_OF_FORM, _BYTES_OF_WORD = 200, 220  # bytes that a remembered raw form of a word takes, and a word or a name
 # Shares of the memory: for documents that are read, for raw forms of words, and for words and names.
@@ -488,7 +431,7 @@ class CorpusBuild:
     tokeniser: Tokeniser = field(default_factory=Tokeniser)
     block_documents: int = BLOCK_DOCUMENTS
     shards: int = 0  # files; 0: as many as there are 16 blocks
-    megabytes: int = MEMORY
+    megabytes: int = USUAL
     embed: Embed | None = None
     embedded_as: str = ""  # names the embeddings that `embed` makes
     stages: Stages = field(default_factory=Unwatched)
@@ -503,20 +446,21 @@ class CorpusBuild:
     def run(self) -> Manifest:
         """Builds the corpus, or goes on with a build of the same source and settings that was stopped."""
         files_of(self.source)  # a source that is not there is refused before a folder is made
-        home = BuildingFolder(self.folder)
-        home.check_free()
+        _check_free(self.folder)
         try:
-            with home.alone():
-                home.check_same(self.source, self._settings())
-                manifest = Manifest.read_from(self.folder) if home.is_finished() else self._built(home)
-                home.clear()
+            with _alone(self.folder):
+                _check_same(self.folder, self.source, self._settings())
+                finished = (self.folder / MANIFEST).is_file()  # and only the end of its build was cut off
+                manifest = Manifest.read_from(self.folder) if finished else self._built()
+                _clear(self._building)
         except OSError as fault:
             raise CannotWrite(str(self.folder), fault.strerror or type(fault).__name__) from fault
         return manifest
 
-    def _built(self, home: BuildingFolder) -> Manifest:
-        name, builder, parts = self._read()
-        home.check_same(self.source, self._settings())  # it may have changed while it was read
+    def _built(self) -> Manifest:
+        name, parts = self._read()
+        _check_same(self.folder, self.source, self._settings())  # it may have changed while it was read
+        builder = parts.builder
         if not sum(size.documents for size in parts.sizes):
             raise no_documents(self.source, builder.documents)
         builder.lexicon.clear()  # of raw forms, which nobody asks for any more
@@ -524,14 +468,11 @@ class CorpusBuild:
         if builder.ids_known and copies:
             raise repeated_ids(self.source, copies)
         vocabulary, place = in_alphabetical_order(builder.lexicon.words)
-        blocks = UnwrittenBlocks(parts, place, self.block_documents, by_person=builder.persons_known)
         names = tuple(one for one in NAMES if builder.columns[one].is_used)
-        layout = BlockLayout.of(names, parts.width, counted=True)
-        stored, shards = self._write_shards(blocks, layout, self.megabytes - _megabytes_of_words(builder))
+        stored, shards = self._write_shards(UnwrittenBlocks(parts, place, self.block_documents), names, parts)
         known = {one: list(builder.columns[one].known) for one in names if one != "person"}  # names of persons are thrown away
         words = write_whole(self.folder / WORDS, {"vocabulary": vocabulary, **known})
         asked = {role: column for role, column in asdict(self.columns).items() if column}
-        dropped = counted_by_reason(parts.dropped)
         manifest = Manifest(
             name=name,
             block_documents=self.block_documents,
@@ -542,7 +483,7 @@ class CorpusBuild:
             words=len(vocabulary),
             words_digest=digest_of(words),
             read=builder.documents,
-            dropped=dropped,
+            dropped=counted_by_reason(parts.dropped),
             blocks=tuple(stored),
             shards=tuple(shards),
         ).sealed()
@@ -550,52 +491,53 @@ class CorpusBuild:
         sync(self.folder)
         return manifest
 
-    # ---- reading -----------------------------------------------------------------------------------------------------
-
-    def _read(self) -> tuple[str, CorpusBuilder, BuildingParts]:
+    def _read(self) -> tuple[str, BuildingParts]:
         """Reads the source into parts, from where the last whole part ends."""
-        place, records = records_of(self.source, self.columns, self._shown(f"reading {Path(self.source).name}"))
+        begun = False
+
+        def told(done: int, total: int) -> None:
+            nonlocal begun
+            if not begun:
+                self.stages.stage(f"reading {Path(self.source).name}", total)
+            begun = True
+            self.stages.step(done)
+
+        place, records = records_of(self.source, self.columns, told)
         forms = max(1000, int(_SHARE_OF_FORMS * (self.megabytes << 20)) // _BYTES_OF_FORM)
         builder = CorpusBuilder(self.tokeniser, name=place.name, source=str(place), embed=self.embed, raw_forms=forms)
-        parts = BuildingParts(self._building)
-        parts.resume(builder)
+        parts = BuildingParts(self._building, builder)
+        parts.resume()
         most = int(_SHARE_READ * (self.megabytes << 20))
         for record in islice(records, builder.documents, None):
             builder.add(record)
             if builder.held >= self.block_documents or builder.bytes_held >= most:
-                parts.add(builder.taken(), builder)
+                parts.add()
                 self._check_words(builder)
         if builder.held:
-            parts.add(builder.taken(), builder)
-        return place.name, builder, parts
+            parts.add()
+        return place.name, parts
 
     def _check_words(self, builder: CorpusBuilder) -> None:
-        needed, left = _megabytes_of_words(builder), int(_SHARE_OF_WORDS * self.megabytes)
-        if needed > left:
+        count, needed = _words_and_names(builder)
+        if needed > (left := int(_SHARE_OF_WORDS * self.megabytes)):
             raise Mistake(
                 "{count} different words and names take {needed} MB of memory, and --memory leaves {megabytes} MB for them",
                 hint="give the same command with more --memory, and it goes on; or make fewer words, such as with "
                 "tokeniser.ngrams=1",
-                count=_words_and_names(builder),
+                count=count,
                 needed=needed,
                 megabytes=left,
             )
 
-    def _shown(self, title: str) -> Any:
-        state = {"begun": False}
-
-        def told(done: int, total: int) -> None:
-            if not state["begun"]:
-                state["begun"] = True
-                self.stages.stage(title, total)
-            self.stages.step(done)
-
-        return told
-
-    # ---- writing -----------------------------------------------------------------------------------------------------
-
-    def _write_shards(self, blocks: UnwrittenBlocks, layout: BlockLayout, megabytes: int) -> tuple[list[BlockEntry], list[int]]:
-        shards = _spread(len(blocks), self.shards)
+    def _write_shards(
+        self, blocks: UnwrittenBlocks, names: tuple[str, ...], parts: BuildingParts
+    ) -> tuple[list[BlockEntry], list[int]]:
+        layout, megabytes = (
+            BlockLayout.of(names, parts.width, counted=True),
+            self.megabytes - _words_and_names(parts.builder)[1],
+        )
+        files = min(self.shards or -(-len(blocks) // _SHARD_BLOCKS), len(blocks))
+        shards = [len(blocks) // files + (number < len(blocks) % files) for number in range(files)]
         self.stages.stage("writing blocks", len(blocks))
         stored: list[BlockEntry] = []
         for number, held in enumerate(shards):
@@ -607,31 +549,29 @@ class CorpusBuild:
         return stored, shards
 
     def _new_shard(self, number: int, numbers: range, blocks: UnwrittenBlocks, layout: BlockLayout) -> list[BlockEntry]:
-        path, stored = self.folder / shard_name(number), []
-        beside = self._building / shard_name(number)
+        name, stored = shard_name(number), []
+        beside = self._building / name
         with writing(beside) as stream:
             for block in numbers:
                 size, columns = blocks.made(block)
                 stored.append(BlockEntry(size, layout.write(stream, columns)))
                 self.stages.step(block + 1)
         sync(beside)
-        beside.replace(path)
-        write_whole(self._building / f"{path.name}.json", [[*asdict(one.size).values(), one.digest] for one in stored])
+        beside.replace(self.folder / name)
+        write_whole(self._building / f"{name}.json", [[*asdict(one.size).values(), one.digest] for one in stored])
         return stored
 
     def _kept_shard(self, number: int, held: int, layout: BlockLayout) -> list[BlockEntry]:
         """The blocks of a file that an earlier build wrote whole; nothing if it is not as it was written."""
-        path = self.folder / shard_name(number)
+        name = shard_name(number)
         try:
-            found = json.loads((self._building / f"{path.name}.json").read_bytes())
+            found = json.loads((self._building / f"{name}.json").read_bytes())
             stored = [BlockEntry(BlockSize(*sizes), digest) for *sizes, digest in found]
-            with path.open("rb") as stream:
+            with (self.folder / name).open("rb") as stream:
                 whole = all(digest_of(stream.read(layout.length(one.size))) == one.digest for one in stored)
         except (OSError, ValueError):
             return []
         return stored if whole and len(stored) == held else []
-
-    # ---- the folder --------------------------------------------------------------------------------------------------
 
     @property
     def _building(self) -> Path:
@@ -644,15 +584,7 @@ class CorpusBuild:
         return {**tokeniser, **{f"--{role}": column for role, column in asdict(self.columns).items()}, **shape}
 
 
-def _spread(blocks: int, shards: int) -> list[int]:
-    """How many blocks each file holds. They differ by one at most."""
-    files = min(shards or -(-blocks // _SHARD_BLOCKS), blocks)
-    return [blocks // files + (number < blocks % files) for number in range(files)]
-
-
-def _words_and_names(builder: CorpusBuilder) -> int:
-    return len(builder.lexicon.words) + sum(len(column.known) for column in builder.columns.values())
-
-
-def _megabytes_of_words(builder: CorpusBuilder) -> int:
-    return _words_and_names(builder) * _BYTES_OF_WORD >> 20
+def _words_and_names(builder: CorpusBuilder) -> tuple[int, int]:
+    """How many there are, and the MB that they take."""
+    count = len(builder.lexicon.words) + sum(len(column.known) for column in builder.columns.values())
+    return count, count * _BYTES_OF_WORD >> 20

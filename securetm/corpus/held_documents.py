@@ -17,7 +17,6 @@ from securetm.corpus.document_names import (
     document_keys,
     mixed,
     names_of_counts,
-    names_of_tokens,
     secret_of,
 )
 from securetm.corpus.store import order_of
@@ -66,45 +65,27 @@ class HeldDocuments:
     def __post_init__(self) -> None:
         check_equal("rows of counts", self.counts.shape[0], len(self))
         check_equal("columns of counts", self.counts.shape[1], len(self.vocabulary))
-        _check_columns({column: getattr(self, column) for column in COLUMNS}, len(self))
+        check_columns({column: getattr(self, column) for column in COLUMNS}, len(self))
         if self.tokens is not None:
-            _check_order(self.tokens, self.token_ends, self.sentence_ends, len(self), len(self.vocabulary))
+            check_order(self.tokens, self.token_ends, self.sentence_ends, len(self), len(self.vocabulary))
 
     @classmethod
-    def of_counts(
-        cls, matrix: Any, vocabulary: Sequence[str], name: str, longest: int, columns: Mapping[str, Any]
+    def of_columns(
+        cls,
+        columns: Mapping[str, Array],
+        counts: Any,
+        vocabulary: tuple[str, ...],
+        keys: Array,
+        names: Mapping[str, Array],
+        *,
+        with_persons: bool,
     ) -> HeldDocuments:
-        """Documents without reading order, of a matrix that is dense or sparse."""
-        given = sparse.csr_array(matrix)
-        _check_counts(given, longest)
-        counts = given.astype(np.int32)
-        counts.sum_duplicates()
-        counts.eliminate_zeros()
-        words, known = unrepeated(vocabulary), _arrays(columns)
-        check_equal("columns of counts", counts.shape[1], len(words))
-        if known.get("keys") is None:
-            _check_columns(known, counts.shape[0])
-            known["keys"] = _keyed(name, names_of_counts(counts, words, known))
-        return cls(counts, words, **known)
-
-    @classmethod
-    def of_tokens(
-        cls, tokens: Array, token_ends: Array, vocabulary: Sequence[str], name: str, longest: int, columns: Mapping[str, Any]
-    ) -> HeldDocuments:
-        """Documents of word ids in reading order; without `sentence_ends`, a document is one sentence."""
-        ends, words, known = np.asarray(token_ends, dtype=np.int64), unrepeated(vocabulary), _arrays(columns)
-        tokens = np.asarray(tokens)
-        if tokens.size and (tokens.dtype.kind not in "iu" or tokens.min() < 0 or tokens.max() >= len(words)):
-            raise unlike_parts("words", len(words), int(tokens.max()) + 1)
-        check_lengths(np.diff(ends, prepend=0), longest)
-        tokens = tokens.astype(np.int32, copy=False)
-        _check_order(tokens, ends, ends, len(ends), len(words))
-        sentence_ends = merge_ends(np.asarray(known.pop("sentence_ends", ends), dtype=np.int64), ends)
-        if known.get("keys") is None:
-            _check_columns(known, len(ends))
-            known["keys"] = _keyed(name, names_of_tokens(tokens, ends, sentence_ends, words, known))
-        order: dict[str, Any] = {"tokens": tokens, "token_ends": ends, "sentence_ends": sentence_ends}
-        return cls(counted_tokens(tokens, ends, len(words)), words, **order, **known)
+        """Documents of the columns of a block; `names` of labels, parties and dates by their numbers there."""
+        known: dict[str, Any] = {name: columns.get(name) for name in (*_ORDER, "embeddings", "texts")}
+        roles = zip(_NAMES, ("label", "party", "date"), strict=True)
+        known |= {name: names[role][columns[role]] for name, role in roles if role in names}
+        persons = columns["person"].astype(np.int64) - 1 if with_persons else None  # number 0 stands for no name
+        return cls(counts, vocabulary, keys, **known, persons=persons)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -257,45 +238,33 @@ def joined(parts: Sequence[HeldDocuments], persons: Array | None) -> HeldDocumen
             "rekeyed(NAME)",
             repeated=repeated,
         )
-    order: dict[str, Any] = {}
-    if any(part.tokens is not None for part in parts):
-        tokens = _of_all(parts, "tokens")
-        before = np.cumsum([0, *(len(one) for one in tokens[:-1])])
-        order = {"tokens": np.concatenate(tokens)}
-        for column in ("token_ends", "sentence_ends"):
-            shifted = zip(_of_all(parts, column), before, strict=True)
-            order[column] = np.concatenate([ends + shift for ends, shift in shifted])
-    names = {column: _joined_names(parts, column) for column in _NAMES}
-    embeddings = None
-    if any(part.embeddings is not None for part in parts):
-        given = _of_all(parts, "embeddings")
-        if len({one.shape[1] for one in given}) != 1:
-            raise _unlike_corpora("embeddings")
-        embeddings = np.concatenate(given)
-    texts = None
+    columns: dict[str, Any] = {name: _joined(parts, name) for name in ("tokens", "embeddings")}
+    columns |= {name: _joined(parts, name, missing="") for name in _NAMES}
+    if columns["tokens"] is not None:
+        before = np.cumsum([0, *(len(part.tokens) for part in parts[:-1])])  # type: ignore[arg-type]
+        for name in ("token_ends", "sentence_ends"):
+            shifted = zip((getattr(part, name) for part in parts), before, strict=True)
+            columns[name] = np.concatenate([ends + shift for ends, shift in shifted])
     if any(part.texts is not None for part in parts):
-        texts = np.concatenate([content_digests(part) for part in parts])
+        columns["texts"] = np.concatenate([content_digests(part) for part in parts])
     counts = sparse.csr_array(sparse.vstack([part.counts for part in parts], format="csr", dtype=np.int32))
-    return HeldDocuments(
-        counts, parts[0].vocabulary, keys, **order, **names, embeddings=embeddings, persons=persons, texts=texts
-    )
+    return HeldDocuments(counts, parts[0].vocabulary, keys, **columns, persons=persons)
 
 
-def _of_all(parts: Sequence[HeldDocuments], column: str) -> list[Array]:
-    """The column of each part; refused where one has none."""
-    found = [getattr(part, column) for part in parts]
-    if any(entries is None for entries in found):
-        raise _unlike_corpora(column)
-    return found
-
-
-def _joined_names(parts: Sequence[HeldDocuments], column: str) -> Any:
-    """Names that some parts lack are empty there."""
-    found = [getattr(part, column) for part in parts]
+def _joined(parts: Sequence[HeldDocuments], name: str, missing: str | None = None) -> Array | None:
+    """The column of all parts, None where none has it. Parts that lack it are refused, or have `missing` in it."""
+    found = [getattr(part, name) for part in parts]
     if all(entries is None for entries in found):
         return None
-    whole = zip(found, parts, strict=True)
-    return np.concatenate([np.full(len(part), "") if entries is None else entries for entries, part in whole])
+    if missing is not None:
+        found = [np.full(len(part), missing) if one is None else one for one, part in zip(found, parts, strict=True)]
+    if any(entries is None for entries in found) or len({one.shape[1:] for one in found}) > 1:
+        raise Mistake(
+            "some of these corpora have {what} and some have none, or of another width",
+            hint="read them the same way, or drop {what} with corpus.replace({what}=None)",
+            what=name,
+        )
+    return np.concatenate(found)
 
 
 def unrepeated(vocabulary: Sequence[str]) -> tuple[str, ...]:
@@ -338,14 +307,16 @@ def counted_tokens(tokens: Array, ends: Array, size: int) -> Any:
 
 def keys_of_counts(counts: Any, vocabulary: Sequence[str], embeddings: Array | None = None) -> Array:
     """The keys of documents of which no more is known, and whose source has no name."""
-    return _keyed("", names_of_counts(counts, vocabulary, {"embeddings": embeddings}))
+    return keyed("", names_of_counts(counts, vocabulary, {"embeddings": embeddings}))
 
 
-def _keyed(name: str, digests: Array) -> Array:
+def keyed(name: str, digests: Array) -> Array:
+    """The keys of documents that are called so, of a source of that name."""
     return content_keys(secret_of(name), digests, copy_numbers(digests))
 
 
-def _arrays(columns: Mapping[str, Any]) -> dict[str, Any]:
+def as_arrays(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns as arrays, each of its type."""
     return {n: np.asarray(v, dtype=_KINDS[n]) if n in _KINDS and v is not None else v for n, v in columns.items()}
 
 
@@ -387,21 +358,15 @@ def check_equal(what: str, found: int, expected: int) -> None:
         raise unlike_parts(what, found, expected)
 
 
-def _unlike_corpora(what: str) -> Mistake:
-    return Mistake(
-        "some of these corpora have {what} and some have none, or of another width",
-        hint="read them the same way, or drop {what} with corpus.replace({what}=None)",
-        what=what,
-    )
-
-
-def _check_columns(columns: Mapping[str, Any], rows: int) -> None:
+def check_columns(columns: Mapping[str, Any], rows: int) -> None:
+    """Refuses a column that has not one entry for each document."""
     for column in COLUMNS:
         entries = columns.get(column)
         check_equal(column, rows if entries is None else len(entries), rows)
 
 
-def _check_order(tokens: Array, token_ends: Array | None, sentence_ends: Array | None, rows: int, size: int) -> None:
+def check_order(tokens: Array, token_ends: Array | None, sentence_ends: Array | None, rows: int, size: int) -> None:
+    """Refuses a reading order that is none of so many documents over so many words."""
     if token_ends is None or sentence_ends is None:
         raise unlike_parts("token ends", 0, rows)
     check_equal("token ends", len(token_ends), rows)
@@ -412,7 +377,7 @@ def _check_order(tokens: Array, token_ends: Array | None, sentence_ends: Array |
         raise unlike_parts("words", size, int(tokens.max()) + 1)
 
 
-def _check_counts(counts: Any, longest: int) -> None:
+def check_counts(counts: Any, longest: int) -> None:
     """Refuses counts that are negative or broken, and a document of more words than `longest`. They still are as given."""
     check_longest("from_counts", longest)
     if not counts.nnz:

@@ -20,7 +20,6 @@ from securetm.corpus.records import (
     USUAL,
     USUAL_IN_PARQUET,
     Columns,
-    Lines,
     OnProgress,
     Record,
     bad_cell,
@@ -34,6 +33,7 @@ from securetm.corpus.records import (
     incomplete_column,
     invalid_json,
     missing_column,
+    numbered_lines,
     record,
     size_of,
 )
@@ -66,7 +66,7 @@ def _rows(path: Path, on_progress: OnProgress | None) -> Iterator[tuple[int, lis
     """Numbered rows that are not blank."""
     if csv.field_size_limit() < LIMIT:
         csv.field_size_limit(LIMIT)  # a setting of the whole process, so it is only ever raised
-    lines = (line for _, line in Lines(path, on_progress))
+    lines = (line for _, line in numbered_lines(path, on_progress))
     first = next(lines, "")
     # A tab in .tsv; in .csv a comma, or the semicolon that spreadsheets write where the comma is the decimal point.
     delimiter = "\t" if ".tsv" in path.suffixes else ";" if ";" in first and "," not in first else ","
@@ -88,7 +88,7 @@ _STRICT = ("person", "embedding")  # every document has one, or none has: one th
 def jsonl_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
     """The documents of a .jsonl or .jsonl.gz file. Blank lines are passed over."""
     roles: dict[str, str] = {}
-    for line, text in Lines(path, on_progress):
+    for line, text in numbered_lines(path, on_progress):
         if text.isspace():
             continue
         cells = _object(text, path, line)

@@ -24,35 +24,25 @@ LIMIT = MEGABYTES << 20
 _REPORT = 1 << 20  # bytes between two reports of progress
 
 
-@dataclass(frozen=True)
-class Lines:
+def numbered_lines(path: Path, on_progress: OnProgress | None = None) -> Iterator[tuple[int, str]]:
     """The lines of a text file, decoded and numbered from 1. A file that ends in .gz is unpacked on the way."""
-
-    path: Path
-    on_progress: OnProgress | None = None
-
-    def __iter__(self) -> Iterator[tuple[int, str]]:
-        with faults_named(self.path), self.path.open("rb") as packed:
-            total = size_of(self.path)
-            with _unpacked(packed, self.path) as stream:
-                reported = 0
-                for number, line in self._lines(stream):
-                    yield number, line
-                    if self.on_progress and packed.tell() - reported >= _REPORT:
-                        reported = packed.tell()
-                        self.on_progress(reported, total)
-        if self.on_progress:
-            self.on_progress(total, total)
-
-    def _lines(self, stream: io.BufferedReader) -> Iterator[tuple[int, str]]:
-        number = 0
-        while line := stream.readline(LIMIT + 2):
+    reported = number = 0
+    with faults_named(path), path.open("rb") as packed:
+        total, plain = size_of(path), packed
+        if path.suffix == ".gz":
+            plain = io.BufferedReader(gzip.GzipFile(fileobj=packed), 1 << 18)  # type: ignore[arg-type]
+        while line := plain.readline(LIMIT + 2):
             number += 1
             if len(line) > LIMIT + 1:
-                raise document_too_long(self.path, number)
-            yield number, decoded(line, self.path, number)
+                raise document_too_long(path, number)
+            yield number, decoded(line, path, number)
+            if on_progress and packed.tell() - reported >= _REPORT:
+                reported = packed.tell()
+                on_progress(reported, total)
         if number == 0:
-            raise empty_file(self.path)
+            raise empty_file(path)
+    if on_progress:
+        on_progress(total, total)
 
 
 def decoded(raw: bytes, path: Path, line: int, *, is_row: bool = False) -> str:
@@ -66,13 +56,6 @@ def decoded(raw: bytes, path: Path, line: int, *, is_row: bool = False) -> str:
         return raw.decode("utf-8-sig" if line == 1 else "utf-8")
     except UnicodeDecodeError as fault:  # its own words quote the bytes
         raise wrong_encoding(path, line + (0 if is_row else raw.count(b"\n", 0, fault.start))) from None
-
-
-def _unpacked(packed: io.BufferedReader, path: Path) -> io.BufferedReader:
-    if path.suffix != ".gz":
-        return packed
-    plain: Any = gzip.GzipFile(fileobj=packed)  # a raw stream in all but its type
-    return io.BufferedReader(plain, 1 << 18)
 
 
 def size_of(path: Path) -> int:
@@ -96,8 +79,11 @@ def faults_named(path: Path) -> Iterator[None]:
 
 NAMES = ("label", "party", "date", "person", "id")  # the roles whose cells are names
 ROLES = ("text", *NAMES, "embedding")
-_OWN_NAME = {role: (role,) for role in ROLES}
-USUAL: Mapping[str, tuple[str, ...]] = {**_OWN_NAME, "embedding": ("embedding", "embeddings"), "id": ()}  # ids are asked for
+USUAL: Mapping[str, tuple[str, ...]] = {  # ids are asked for
+    **{role: (role,) for role in ROLES},
+    "embedding": ("embedding", "embeddings"),
+    "id": (),
+}
 USUAL_IN_PARQUET: Mapping[str, tuple[str, ...]] = {**USUAL, "text": ("bow_text", "text"), "label": ("fos", "label")}
 
 

@@ -89,26 +89,18 @@ class BlockLayout:
         kind = np.dtype(_COLUMNS[column][0])
         return np.dtype((kind, (self.width,))) if column == "embeddings" else kind
 
-    @property
-    def by_document(self) -> tuple[str, ...]:
-        """The columns that have one entry for each document, whatever the others have."""
-        return tuple(column for column in BY_DOCUMENT if column in self.columns)
-
     @lru_cache(maxsize=4_096)  # noqa: B019 - a layout is a value, and equal ones share what was computed
     def places(self, size: BlockSize) -> Mapping[str, tuple[int, int]]:
         """Where each column begins, in bytes from the beginning of the block, and how many bytes an entry of it takes."""
         found, at = {}, 0
         for column in self.columns:
-            found[column] = at, self.kind(column).itemsize
-            at += _padded(self._bytes(column, size))
+            found[column] = at, (width := self.kind(column).itemsize)
+            at += _padded(_entries(column, size) * width)
         return found
 
     def length(self, size: BlockSize) -> int:
         """The bytes of a whole block."""
-        return sum(_padded(self._bytes(column, size)) for column in self.columns)
-
-    def _bytes(self, column: str, size: BlockSize) -> int:
-        return _entries(column, size) * self.kind(column).itemsize
+        return sum(_padded(_entries(column, size) * self.kind(column).itemsize) for column in self.columns)
 
     def write(self, stream: BinaryIO, columns: Mapping[str, Array | list[Array]]) -> str:
         """Writes the columns of a block, each an array or several that follow one another, and returns their digest."""
@@ -133,11 +125,8 @@ class BlockLayout:
         length, skipped = self.length(size), at % mmap.ALLOCATIONGRANULARITY
         if not length:
             return {column: np.zeros(_entries(column, size), self.kind(column)) for column in self.columns}, b""
-        opened = os.open(path, os.O_RDONLY)
-        try:
-            pages = mmap.mmap(opened, skipped + length, access=mmap.ACCESS_COPY, offset=at - skipped)
-        finally:
-            os.close(opened)
+        with path.open("rb") as file:
+            pages = mmap.mmap(file.fileno(), skipped + length, access=mmap.ACCESS_COPY, offset=at - skipped)
         columns = {
             column: np.frombuffer(pages, self.kind(column), _entries(column, size), skipped + place)
             for column, (place, _) in self.places(size).items()
@@ -171,31 +160,28 @@ def chosen_documents(columns: BlockColumns, rows: Array) -> dict[str, Array]:
     """The documents with these row numbers, in that order, copied."""
     found = {name: columns[name][rows] for name in BY_DOCUMENT if name in columns}
     found |= order_of(columns["tokens"], columns["token_ends"], columns["sentence_ends"], rows)
-    return found | (_chosen_counts(columns, rows) if "starts" in columns else {})
-
-
-def _chosen_counts(columns: BlockColumns, rows: Array) -> dict[str, Array]:
-    begin, end = columns["starts"][rows], columns["starts"][rows + 1]
-    starts = np.concatenate([[0], np.cumsum(end - begin)]).astype(np.int32)
-    return {"starts": starts, "words": runs_of(columns["words"], begin, end), "times": runs_of(columns["times"], begin, end)}
+    if "starts" in columns:
+        begin, end = columns["starts"][rows], columns["starts"][rows + 1]
+        found["starts"] = np.concatenate([[0], np.cumsum(end - begin)]).astype(np.int32)
+        found |= {name: runs_of(columns[name], begin, end) for name in ("words", "times")}
+    return found
 
 
 def joined_documents(parts: Sequence[BlockColumns]) -> dict[str, Array]:
     """All documents of these parts, one after the other."""
     if len(parts) == 1:
         return dict(parts[0])
-    found = {name: np.concatenate([part[name] for part in parts]) for name in (*BY_DOCUMENT, "tokens") if name in parts[0]}
-    before = np.cumsum([0, *(len(part["tokens"]) for part in parts[:-1])])
-    for name in ("token_ends", "sentence_ends"):
-        found[name] = np.concatenate([part[name] + shift for part, shift in zip(parts, before, strict=True)])
-    return found | (_joined_counts(parts) if "starts" in parts[0] else {})
+    plain = (*BY_DOCUMENT, "tokens", "words", "times")
+    found = {name: np.concatenate([part[name] for part in parts]) for name in plain if name in parts[0]}
 
+    def shifted(name: str, by: str, last: int | None = None) -> Array:
+        before = np.cumsum([0, *(len(part[by]) for part in parts[:-1])])
+        return np.concatenate([part[name][:last] + shift for part, shift in zip(parts, before, strict=True)])
 
-def _joined_counts(parts: Sequence[BlockColumns]) -> dict[str, Array]:
-    found = {name: np.concatenate([part[name] for part in parts]) for name in ("words", "times")}
-    before = np.cumsum([0, *(len(part["words"]) for part in parts[:-1])])
-    starts = [part["starts"][:-1] + shift for part, shift in zip(parts, before, strict=True)]
-    return {**found, "starts": np.append(np.concatenate(starts), len(found["words"])).astype(np.int32)}
+    found |= {name: shifted(name, "tokens") for name in ("token_ends", "sentence_ends")}
+    if "starts" in parts[0]:
+        found["starts"] = np.append(shifted("starts", "words", -1), len(found["words"])).astype(np.int32)
+    return found
 
 
 def counts_of(columns: BlockColumns, words: int) -> Any:
@@ -259,7 +245,7 @@ class BlockInFile:
 
 def documents_alone(wanted: Iterable[tuple[BlockInFile, int]], layout: BlockLayout) -> dict[str, Array]:
     """The columns of documents, each named by its block and its row there, in that order."""
-    plain, counted = layout.by_document, "starts" in layout.columns
+    plain, counted = [column for column in BY_DOCUMENT if column in layout.columns], "starts" in layout.columns
     taken: dict[str, list[bytes]] = {column: [] for column in (*plain, "tokens", *(("words", "times") if counted else ()))}
     token_ends, starts, sentences = [0], [0], [np.empty(0, np.int64)]
     for block, row in wanted:
@@ -608,12 +594,8 @@ def store_at(folder: str, digest: str, shards: tuple[int, ...]) -> CorpusStore:
 
 def _read_words(folder: Path, manifest: Manifest) -> dict[str, list[str]]:
     path = folder / WORDS
-    try:
+    with _faults_named(str(path)):
         raw = path.read_bytes()
-    except FileNotFoundError as fault:
-        raise damaged_shard(str(path), "it is not there") from fault
-    except OSError as fault:
-        raise Unreadable(str(path), fault.strerror or type(fault).__name__) from fault
     if digest_of(raw) != manifest.words_digest:
         raise damaged_shard(str(path), "it does not hold the words that were written")
     return json.loads(raw)  # type: ignore[no-any-return]

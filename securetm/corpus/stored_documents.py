@@ -200,22 +200,11 @@ class StoredDocuments:
 
     def read(self) -> HeldDocuments:
         """The documents in memory."""
-        columns, names = self._columns(), self.store.names
-        known = {role: names[role][columns[role]] if role in names else None for role in ("label", "party", "date")}
-        held = HeldDocuments(
-            counts_of(columns, len(self.store.vocabulary)),
-            self.store.vocabulary,
-            self._keys(columns),
-            tokens=columns["tokens"],
-            token_ends=columns["token_ends"],
-            sentence_ends=columns["sentence_ends"],
-            labels=known["label"],
-            parties=known["party"] if self.party is None else np.full(len(self), self.party),
-            dates=known["date"],
-            embeddings=columns.get("embeddings"),
-            persons=columns["person"].astype(np.int64) - 1 if self.has_persons else None,
-            texts=columns["texts"],
-        )
+        columns, counted = self._columns(), len(self.store.vocabulary)
+        counts, keys = counts_of(columns, counted), self._keys(columns)
+        found = (columns, counts, self.store.vocabulary, keys, self.store.names)
+        held = HeldDocuments.of_columns(*found, with_persons=self.has_persons)
+        held = held if self.party is None else held.of_party(self.party)
         return held if self.words is None else held.renumbered(self.words, _places(self.store.identity, self.words))
 
     def _columns(self) -> BlockColumns:

@@ -92,38 +92,32 @@ class SentenceModel:
                 agreed=agreed,
             )
 
-    def load(self, max_tokens: int) -> LoadedModel:
-        """Loads the model, onto a GPU where there is one. `max_tokens`: of a text that are read; 0: as many as it can."""
+    def load(self, max_tokens: int) -> Callable[[list[str], int], Array]:
+        """What embeds texts, so many at once. It is on a GPU where there is one.
+
+        `max_tokens`: of a text that are read; 0: as many as it can.
+        """
         import torch
         import transformers
         from sentence_transformers import SentenceTransformer
 
         transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         device = "cuda" if torch.cuda.is_available() else "cpu"
+
+        def embed(texts: list[str], batch: int) -> Array:
+            told: dict[str, Any] = {"show_progress_bar": False, "convert_to_numpy": True}
+            return np.asarray(model.encode(texts, batch_size=batch, **told), dtype=np.float32)
+
         try:
             model = SentenceTransformer(str(self.folder), device=device, local_files_only=True, trust_remote_code=False)
             own = model.max_seq_length
             model.max_seq_length = min(max_tokens or own or 0, own or max_tokens) or None
-            loaded = LoadedModel(model)
-            tried = loaded.embed(["a text"], 1)
+            tried = embed(["a text"], 1)
         except Exception as problem:  # a folder of somebody else: its files and the library decide what goes wrong
             raise unusable_model(str(self.folder), f"loading it ended in {type(problem).__name__}") from problem
         if tried.shape != (1, self.size) or not np.isfinite(tried).all():
             raise unusable_model(str(self.folder), f"it does not give {self.size} finite numbers for a text")
-        return loaded
-
-
-class LoadedModel:
-    """A sentence model in memory."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-
-    def embed(self, texts: list[str], batch: int) -> Array:
-        """The embeddings of these texts, so many at once."""
-        return np.asarray(
-            self._model.encode(texts, batch_size=batch, show_progress_bar=False, convert_to_numpy=True), dtype=np.float32
-        )
+        return embed
 
 
 def find_sentence_model(name: str) -> SentenceModel:
@@ -330,7 +324,7 @@ class TextEmbedder:
 
     def _computed(self, texts: list[str]) -> Array:
         """Rounded to half precision, as they are kept: a kept embedding and a fresh one are the same."""
-        numbers = np.nan_to_num(self._loaded.embed(texts, self.batch), nan=0.0, posinf=0.0, neginf=0.0)
+        numbers = np.nan_to_num(self._loaded(texts, self.batch), nan=0.0, posinf=0.0, neginf=0.0)
         most = float(np.finfo(KEPT_AS).max)
         rounded: Array = np.clip(numbers, -most, most).astype(KEPT_AS).astype(np.float32)
         return rounded
@@ -342,5 +336,5 @@ class TextEmbedder:
         return found
 
     @cached_property
-    def _loaded(self) -> LoadedModel:
+    def _loaded(self) -> Callable[[list[str], int], Array]:
         return self._checked.load(self.max_tokens)

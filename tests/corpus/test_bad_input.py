@@ -113,11 +113,6 @@ def test_a_line_longer_than_any_may_be(tmp_path: Path) -> None:
         assert "32 MB" in str(said)
 
 
-def test_a_quote_that_swallows_the_rest_stops_at_the_limit(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes(b'text\n"' + (b"diagnosis " * 100 + b"\n") * 40_000)
-    refusal("longer than 32 MB", lambda: read_corpus(tmp_path / "a.csv"))
-
-
 def test_paths(tmp_path: Path) -> None:
     refusal(NoSuchPath, lambda: read_corpus(tmp_path / "nowhere.jsonl"))
     refusal("in a known format", lambda: read_corpus(tmp_path))
@@ -161,11 +156,3 @@ def not_utf8() -> pa.Array:
     """Strings as other programs write them into Parquet without looking."""
     data, offsets = b"diagnosiscaf\xe9", np.array([0, 9, 13], np.int32)
     return pa.StringArray.from_buffers(2, pa.py_buffer(offsets.tobytes()), pa.py_buffer(data))
-
-
-def test_stop_word_files(tmp_path: Path) -> None:
-    from securetm.corpus.tokeniser import Tokeniser
-
-    refusal(NoSuchPath, lambda: Tokeniser(stop_words=tmp_path / "none").sentences("x"))
-    (tmp_path / "words").write_bytes("and\ncafé\n".encode("latin1"))
-    refusal("not UTF-8", lambda: Tokeniser(stop_words=tmp_path / "words").sentences("x"))

@@ -11,18 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from securetm.contracts import Documents
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.document_names import content_digests, content_keys, document_keys, mixed
-from securetm.corpus.held_documents import NO_ORDER
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting, Mistake
 from tests.corpus.generated import WORDS, check, corpora, sentences_of, words_of
-
-
-def test_a_corpus_is_documents() -> None:
-    documents: Documents = Corpus.from_strings(["one small corpus"])  # mypy reads this line
-    assert len(documents) == 1
 
 
 @given(corpora(), st.data())
@@ -55,12 +48,6 @@ def test_project_keeps_documents_order_and_sentences(corpus: Corpus, vocabulary:
     assert projected.keys.tolist() == corpus.keys.tolist()
     kept = [[[w for w in s if w in vocabulary] for s in d] for d in sentences_of(corpus)]
     assert sentences_of(projected) == [[s for s in d if s] for d in kept]
-
-
-@given(corpora(), st.lists(st.sampled_from(WORDS), unique=True))
-def test_project_without_order_agrees(corpus: Corpus, vocabulary: list[str]) -> None:
-    bare = corpus.replace(tokens=None, token_ends=None, sentence_ends=None)
-    assert words_of(bare.project(vocabulary)) == words_of(corpus.project(vocabulary))
 
 
 @given(corpora("left"), corpora("right"))
@@ -142,13 +129,6 @@ def test_parties_and_centre_split_alike(left: Corpus, right: Corpus, seed: int) 
         assert whole.keys.tolist() == [*one.keys, *other.keys]
 
 
-def test_halves_of_counts_alone() -> None:
-    seen, unseen = Corpus.from_counts([[4, 0, 3], [0, 1, 0]], ["x", "y", "z"]).halves(3)
-    assert (seen.counts + unseen.counts).toarray().tolist() == [[4, 0, 3], [0, 1, 0]]
-    assert seen.lengths().tolist() == [4, 1]
-    assert seen.tokens is None
-
-
 def test_halves_depend_on_the_seed_and_are_fair() -> None:
     corpus = Corpus.from_counts(np.ones((2_000, 2), dtype=int), ["x", "y"])
     one, other = corpus.halves(1)[0], corpus.halves(2)[0]
@@ -166,12 +146,6 @@ def test_split_keeps_a_person_together_and_its_fraction() -> None:
         corpus.split(1.5)
 
 
-@given(corpora())
-def test_document_frequencies(corpus: Corpus) -> None:
-    expected = [sum(word in words for words in words_of(corpus)) for word in corpus.vocabulary]
-    assert corpus.document_frequencies().tolist() == expected
-
-
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, sparse.coo_array, sparse.csc_array])
 def test_from_counts_takes_any_matrix(kind: object) -> None:
     corpus = Corpus.from_counts(kind(np.array([[0.0, 2.0], [1.0, 0.0]])), ["x", "y"], labels=["p", "q"])  # type: ignore[operator]
@@ -186,13 +160,6 @@ def test_from_counts_refuses_what_does_not_fit() -> None:
         Corpus.from_counts([[1]], ["x"], labels=["p", "q"])
     with pytest.raises(Mistake, match="columns of counts"):
         Corpus.from_counts([[1]], ["x", "y"])
-
-
-def test_from_tokens_refuses_what_does_not_fit() -> None:
-    with pytest.raises(Mistake, match="tokens"):
-        Corpus.from_tokens(np.array([0, 0]), np.array([1]), ["x"])
-    with pytest.raises(Mistake, match="rising"):
-        Corpus.from_tokens(np.array([0, 0]), np.array([3, 2]), ["x"])
 
 
 def test_from_strings_takes_scikit_learns_arrays() -> None:
@@ -241,16 +208,6 @@ def test_a_document_is_known_by_its_text_however_it_was_read(tmp_path: Path) -> 
     assert np.array_equal(content_digests(Corpus.load(tmp_path / "one.npz")), content_digests(one))
     both = Corpus.concat([one, other.select(np.array([0]))])
     assert np.array_equal(content_digests(both)[2], content_digests(one)[1])
-
-
-def test_a_document_of_counts_is_known_by_its_counts() -> None:
-    one = Corpus.from_counts([[2, 0, 1], [0, 1, 0]], ("a", "b", "c"), name="one")
-    other = Corpus.from_counts([[1, 2], [0, 2]], ("c", "a"), name="other")
-    assert np.array_equal(content_digests(one)[0], content_digests(other)[0])
-    assert not np.array_equal(content_digests(one)[1], content_digests(other)[1])
-    text = Corpus.from_strings(["wings beat"], name="text").replace(**NO_ORDER)
-    joined = Corpus.concat([one, text])
-    assert np.array_equal(content_digests(joined), np.concatenate([content_digests(one), content_digests(text)]))
 
 
 def test_a_key_is_the_mac_of_the_digest_and_of_the_number_among_equal_documents() -> None:

@@ -5,18 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from securetm.contracts import Array
 from securetm.corpus import docstrings
 from securetm.corpus.docstrings import docstring_parties, docstrings_in, prose
 from securetm.errors import Mistake
 from tests.corpus.generated import check
-from tests.effort import worked
 
 SOURCE = b'''
 """Module."""
@@ -96,25 +92,6 @@ def test_parties_are_cached_and_a_damaged_cache_is_read_again(tmp_path: Path, mo
         assert corpus.keys.tolist() == first[party].keys.tolist()
 
 
-def test_embeddings_are_kept_with_the_docstrings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(docstrings, "PACKAGES", {"rich": "rich"})
-    monkeypatch.setattr(sysconfig, "get_paths", lambda: {"stdlib": str(small_library(tmp_path))})
-    embedded: list[int] = []
-
-    def lengths(texts: Sequence[str]) -> Array:
-        embedded.append(len(texts))
-        return np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
-
-    first = docstring_parties(cache=tmp_path / "cache", embed=lengths, embedded_as="lengths")
-    again = docstring_parties(cache=tmp_path / "cache", embed=lengths, embedded_as="lengths")
-    assert embedded == [len(one) for one in first.values()]
-    for party, corpus in again.items():
-        np.testing.assert_array_equal(corpus.embeddings, first[party].embeddings)
-    docstring_parties(cache=tmp_path / "cache", embed=lengths, embedded_as="others")
-    assert len(embedded) == 4
-    assert docstring_parties(cache=tmp_path / "cache")["rich"].embeddings is None
-
-
 def small_library(folder: Path) -> Path:
     library = folder / "library"
     (library / "test").mkdir(parents=True, exist_ok=True)
@@ -133,13 +110,6 @@ def test_one_party_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         docstring_parties(cache=tmp_path)
 
 
-def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(docstrings, "PACKAGES", {"rich": "rich"})
-    monkeypatch.setattr(sysconfig, "get_paths", lambda: {"stdlib": str(small_library(tmp_path))})
-    (tmp_path / "file").write_text("in the way")
-    assert len(docstring_parties(cache=tmp_path / "file")) == 2
-
-
 def test_nothing_is_imported(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from securetm.corpus import docstrings as d; d.PACKAGES = {'rich': 'rich'}\n"
@@ -148,16 +118,3 @@ def test_nothing_is_imported(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
-
-
-@pytest.mark.slow
-def test_all_five_parties(tmp_path: Path) -> None:
-    parties = docstring_parties(cache=tmp_path)
-    again = {}
-    assert (
-        worked(lambda: again.update(docstring_parties(cache=tmp_path))) < 5
-    )  # what is kept is not read from the packages again
-    if len(parties) == 5:
-        least = {"standard library": 1_000, "numpy": 900, "scipy": 2_000, "torch": 5_000, "scikit-learn": 1_500}
-        assert all(len(parties[party]) > n for party, n in least.items())
-    assert [len(c) for c in again.values()] == [len(c) for c in parties.values()]

@@ -13,7 +13,6 @@ from scipy import sparse
 from securetm.corpus.blocks import read_arrays, save_arrays
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
-from securetm.corpus.records import LIMIT
 from securetm.corpus.tokeniser import LONGEST, Tokeniser
 from securetm.errors import BadSetting, Mistake
 from securetm.models.lda.lda import LDA
@@ -60,16 +59,6 @@ def test_a_long_document_is_refused_by_its_line(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match=r"notes.jsonl, line 2: a document has 100 words, and a document has at most 99"):
         read_corpus(path, tokeniser=Tokeniser(longest=99))
     assert read_corpus(path, tokeniser=Tokeniser(longest=100)).lengths().tolist() == [2, 100, 4]
-
-
-def test_stop_words_are_no_words_of_a_long_document() -> None:
-    read = Corpus.from_strings(["the and of " * 40 + "river"], tokeniser=Tokeniser(longest=3))
-    assert read.lengths().tolist() == [1]
-
-
-def test_a_text_beyond_all_memory_is_refused_before_it_is_cut() -> None:
-    with pytest.raises(Mistake, match="longer than 32 MB"):
-        Corpus.from_strings(["a" * (LIMIT + 1)])
 
 
 @pytest.mark.parametrize(("entry", "kind"), [(2**32 - 1, np.uint32), (-1, np.int32), (0, np.int32), (2**31, np.int64)])

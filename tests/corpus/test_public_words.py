@@ -18,7 +18,6 @@ from securetm.corpus.public_words import (
     kept_list,
     language_code,
     public_shares,
-    ranked_words,
 )
 from securetm.corpus.tokeniser import Tokeniser
 
@@ -49,11 +48,6 @@ def test_scripts_without_spaces_give_the_parts_that_a_long_run_gives() -> None:
     words, tokeniser = frequent_words("zh", 300, Tokeniser()), Tokeniser()
     assert all(len(word) == 2 for word in words)
     assert sum(word in words for word in tokeniser.sentences("我们可以学习中国历史和世界经济问题")[0]) >= 4
-
-
-def test_words_that_most_documents_would_have_are_left_out() -> None:
-    assert "les" in frequent_words("fr", 300, Tokeniser())
-    assert "les" not in frequent_words("fr", 300, Tokeniser(), 0.5)
 
 
 def test_public_shares_are_the_lists_frequencies() -> None:
@@ -96,22 +90,6 @@ class Making:
         return (code, f"{by.min_length}é")
 
 
-def test_a_list_is_made_once(cache: Path) -> None:
-    making = Making()
-    assert [kept_list("en", Tokeniser(), making) for _ in range(3)] == [("en", "3é")] * 3
-    assert making.made == 1
-    (kept,) = cache.iterdir()
-    assert (stat.filemode(kept.stat().st_mode), stat.filemode(cache.stat().st_mode)) == ("-rw-------", "drwx------")
-
-
-def test_another_language_and_other_settings_have_lists_of_their_own(cache: Path) -> None:
-    making = Making()
-    asked = [("en", Tokeniser()), ("de", Tokeniser()), ("en", Tokeniser(min_length=2)), ("en", Tokeniser(stop_words=("a",)))]
-    for _ in range(2):
-        assert [kept_list(*each, making)[0] for each in asked] == ["en", "de", "en", "en"]
-    assert (making.made, len(list(cache.iterdir()))) == (4, 4)
-
-
 @pytest.mark.parametrize("damage", [b"", b"x" * 40, "shorter"])
 def test_a_damaged_list_is_made_again(cache: Path, damage: bytes | str) -> None:
     making = Making()
@@ -140,20 +118,3 @@ def test_other_code_makes_another_list(cache: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(public_words.words_of_texts, "__file__", str(changed))
     kept_list("en", Tokeniser(), making)
     assert making.made == 2
-
-
-def test_words_of_a_users_own_function_are_not_kept(cache: Path) -> None:
-    making = Making()
-    for _ in range(2):
-        kept_list("en", Tokeniser(words=str.split), making)
-    assert making.made == 2
-    assert not cache.exists()
-
-
-def test_the_list_of_a_language_is_the_same_from_the_cache(cache: Path) -> None:
-    assert "tamil" in LANGUAGES
-    made = ranked_words("tamil", Tokeniser())
-    ranked_words.cache_clear()
-    assert len(list(cache.iterdir())) == 1
-    assert ranked_words("tamil", Tokeniser()) == made
-    assert len(made) > 1000

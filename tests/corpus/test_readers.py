@@ -7,7 +7,6 @@ import gzip
 import json
 import subprocess
 import sys
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -66,13 +65,6 @@ def test_parquet_as_gfedntm_writes_it(tmp_path: Path, vectors: object) -> None:
     assert seen[-1] == ((tmp_path / "a.parquet").stat().st_size,) * 2
 
 
-def test_parquet_of_dictionaries_and_large_strings(tmp_path: Path) -> None:
-    columns = {"text": pa.array(TEXTS, pa.large_string()), "label": pa.array(LABELS).dictionary_encode(), "date": [1, 2, 3, 4]}
-    parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
-    corpus = read_corpus(tmp_path / "a.parquet", party="date")
-    assert corpus.parties.tolist() == ["1", "2", "4"]
-
-
 def test_a_folder(tmp_path: Path) -> None:
     for name, text in zip(("b/2.txt", "a/1.txt", "3.txt"), TEXTS[:2] + TEXTS[3:], strict=True):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -91,35 +83,6 @@ def test_renamed_columns_and_gaps(tmp_path: Path) -> None:
     assert corpus.persons.tolist() == [0, 1, 0]
     assert corpus.name == "given"
     assert corpus.labels is None
-
-
-@pytest.mark.slow
-def test_only_ids_stay_in_memory(tmp_path: Path) -> None:
-    """Text of 32 MB, 5 MB as ids: while reading, memory holds the ids and little else, never the text."""
-    words = [f"{'abcdefghij'[i % 10] * 3}{'klmnopqrst'[i // 10]}averylongwordindeed" for i in range(100)]
-    rng = np.random.default_rng(0)
-    with gzip.open(tmp_path / "a.jsonl.gz", "wt", compresslevel=1) as file:
-        for _ in range(300):
-            file.write(json.dumps({"text": " ".join(words[i] for i in rng.integers(0, 100, 4_000))}) + "\n")
-    tracemalloc.start()
-    corpus = read_corpus(tmp_path / "a.jsonl.gz")
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert len(corpus.tokens) == 1_200_000
-    assert peak < 4 * corpus.tokens.nbytes
-    assert corpus.tokens.nbytes == 4_800_000
-
-
-def test_twenty_newsgroups(shared_data: Path) -> None:
-    from securetm.corpus.tokeniser import prune
-
-    corpus = read_corpus(shared_data / "20newsgroups.jsonl.gz")
-    assert len(corpus) + corpus.skipped == 18_821
-    assert len(np.unique(corpus.labels)) == 20
-    pruned = corpus.project(prune(corpus, min_df=5, max_df=0.5, max_words=2_000))
-    assert len(pruned) == len(corpus)
-    assert abs(int((pruned.lengths() > 0).sum()) - 18_748) < 100  # another list of stop words, so not exactly
-    assert abs(int(pruned.lengths().sum()) - 1_384_567) < 0.15 * 1_384_567
 
 
 def test_a_large_group_of_rows_of_a_parquet_file_is_not_in_memory_at_once(tmp_path: Path) -> None:

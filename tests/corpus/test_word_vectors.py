@@ -11,7 +11,7 @@ import pytest
 from securetm.corpus import word_vectors
 from securetm.corpus.text_embeddings import NoSentenceModel
 from securetm.corpus.word_vectors import MOST_NUMBERS, VectorSource, read_vectors
-from securetm.errors import Mistake, NoSuchPath, NotFound, Unreadable
+from securetm.errors import Mistake, NoSuchPath, NotFound
 
 from .tiny_sentence_model import tiny_model
 
@@ -43,28 +43,6 @@ def test_an_array_with_a_list_of_words_beside_it(tmp_path: Path) -> None:
         read_vectors(str(tmp_path / "vectors.npy"), ROWS)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("rain 1 2\nstorm 1\n", "line 2: it has 1 numbers where 2"),
-        ("rain 1 x\n", "line 1: some of its cells are not numbers"),
-        ("rain\n", "line 1: it has 0 numbers"),
-    ],
-)
-def test_lines_that_are_no_vectors_are_refused_by_number(text: str, said: str, tmp_path: Path) -> None:
-    (tmp_path / "vectors.txt").write_text(text, "utf-8")
-    with pytest.raises(Mistake, match=said):
-        read_vectors(str(tmp_path / "vectors.txt"), ["rain"])
-
-
-def test_an_archive_is_no_array(tmp_path: Path) -> None:
-    with (tmp_path / "vectors.npy").open("wb") as archive:
-        np.savez(archive, rows=np.ones((2, 2)))
-    (tmp_path / "vectors.txt").write_text("rain\nstorm\n", "utf-8")
-    with pytest.raises(Mistake, match="it is not an array of numbers"):
-        read_vectors(str(tmp_path / "vectors.npy"), ["rain"])
-
-
 def test_glove_knows_that_rain_is_like_storm() -> None:
     found = read_vectors("glove", ["rain", "storm", "bread", "xqzzy"])
     rain, storm, bread, unknown = found.matrix(["rain", "storm", "bread", "xqzzy"])
@@ -88,12 +66,6 @@ def test_names_that_are_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(word_vectors, "GLOVE_PACKAGE", "no_such_package_of_vectors")
     with pytest.raises(Mistake, match="glove are not installed"):
         read_vectors("glove", ["rain"])
-
-
-def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "vectors.vec").symlink_to(tmp_path / "vectors.vec")
-    with pytest.raises((Unreadable, NoSuchPath)):
-        read_vectors(str(tmp_path / "vectors.vec"), ["rain"])
 
 
 def test_what_might_never_end_is_refused_before_it_is_read(tmp_path: Path) -> None:

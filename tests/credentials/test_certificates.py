@@ -29,7 +29,7 @@ from securetm.credentials.certificates import (
     NotTheCoordinator,
     check_form,
 )
-from securetm.credentials.diagnosis import check_coordinator, check_own, ended, ending_soon, member_with
+from securetm.credentials.diagnosis import check_coordinator, check_own, member_with
 from securetm.credentials.issuing import Issuing, authority_pem, open_authority, with_revoked
 from securetm.credentials.keys import make_keys
 from securetm.errors import Mistake
@@ -127,15 +127,6 @@ def test_time(two: Federation, days: int, refusal: type[CertificateRefused]) -> 
         check_coordinator(two.keys("coordinator").certificate_pem, two.roster, then)
 
 
-def test_the_end_is_announced_thirty_days_before(two: Federation) -> None:
-    end = two.roster.coordinator.certificate.until
-    assert ending_soon(two.roster, end - timedelta(days=31)) == ()
-    assert [line.split()[3] for line in ending_soon(two.roster, end - timedelta(days=29))] == ["coordinator", "east", "north"]
-    assert ended(two.roster, end - timedelta(days=29)) == ()
-    assert ended(two.roster, end + timedelta(days=1)) == ("coordinator", "east", "north")
-    assert "ended on" in ending_soon(two.roster, end + timedelta(days=1))[0]
-
-
 def test_a_replaced_certificate_is_revoked_and_a_renewed_one_is_not(two: Federation) -> None:
     old = two.keys("north").certificate_pem
     authority = open_authority(two.home("coordinator"), "demo", None, NOW)
@@ -187,10 +178,3 @@ def test_an_authority_that_has_ended_issues_nothing(two: Federation) -> None:
         open_authority(two.home("coordinator"), "demo", None, NOW + timedelta(days=3660))
     assert b"BEGIN CERTIFICATE" in authority_pem(two.home("coordinator"))
     assert authority_pem(two.home("north")) == b""
-
-
-def test_a_leaf_does_not_outlive_its_authority(two: Federation) -> None:
-    authority = open_authority(two.home("coordinator"), "demo", None, NOW)
-    late = Issuing(NOW + timedelta(days=3600), authority=authority).renew(two.roster)
-    ends = {one.certificate.until for one in late.everybody}
-    assert ends == {authority.certificate.not_valid_after_utc}

@@ -9,7 +9,7 @@ import pytest
 
 from securetm.credentials.homes import KEYS
 from securetm.credentials.issuing import with_revoked
-from securetm.credentials.keys import Passphrase, Purpose, fingerprint_of
+from securetm.credentials.keys import Purpose, fingerprint_of
 from securetm.credentials.report_signatures import ReportSignature, SignedFileChanged, Signer, home_of, read_signature, verified
 from securetm.errors import BadSetting, Mistake, NoSuchPath
 
@@ -93,16 +93,6 @@ def test_a_revoked_key_is_refused(page: Path, tmp_path: Path) -> None:
     own.change(lambda old: with_revoked(old, "east"))
     with pytest.raises(Mistake, match="in the name of east is revoked"):
         verified(page, signature, str(own.folder / "roster.toml"))
-
-
-def test_a_wrong_passphrase_and_keys_that_are_not_there_are_refused(tmp_path: Path) -> None:
-    own = federation(tmp_path / "own", "east", "north", passphrase=Passphrase("correct horse"))
-    with pytest.raises(Mistake, match="the passphrase does not open"):
-        Signer.open(own.home("east"), Passphrase("wrong horse"))
-    with pytest.raises(Mistake, match="is protected with a passphrase, and none"):
-        Signer.open(own.home("east"), None)
-    with pytest.raises(Mistake, match="there are no keys in"):
-        home_of(tmp_path)
 
 
 @pytest.mark.parametrize(

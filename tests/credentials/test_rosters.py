@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.credentials.certificates import CertificateNotEc, CertificateUnreadable
+from securetm.credentials.certificates import CertificateUnreadable
 from securetm.credentials.keys import fingerprint, fingerprint_of, parsed_fingerprint, same_fingerprint
 from securetm.credentials.roster import (
     LONGEST_ROSTER,
@@ -26,7 +26,7 @@ from securetm.credentials.roster import (
 from securetm.errors import BadSetting, Mistake, Misuse, NotFound, SettingMistakes, UnreadableToml
 
 from ..effort import worked
-from .made import Federation, odd_certificate, signed_federation
+from .made import Federation, signed_federation
 
 
 @pytest.fixture
@@ -70,11 +70,6 @@ def north(text: str) -> str:
     return entry(text, "north")
 
 
-def upper(text: str) -> str:
-    """The first identity in capitals."""
-    return re.sub('identity = "(.*)"', lambda found: f'identity = "{found[1].upper()}"', text, count=1)
-
-
 def swapped(text: str) -> str:
     """The identities of two members exchanged."""
     first, second = (re.search('identity = "(.*)"', entry(text, name))[1] for name in ("east", "north"))  # type: ignore[index]
@@ -93,13 +88,8 @@ TAMPERED: dict[str, tuple[Callable[[str], str], type[Misuse]]] = {
         lambda t: t.replace(north(t), north(t) + "\n\n" + north(t)),
         DuplicateMember,
     ),
-    "a member is added under another name": (
-        lambda t: t.replace(north(t), north(t) + "\n\n" + north(t).replace("north", "other")),
-        DuplicateMember,
-    ),
     "another version": (lambda t: t.replace("version = 1", "version = 2"), BadRosterSignature),
     "another federation": (lambda t: t.replace('"demo"', '"other"'), BadRosterSignature),
-    "another address": (lambda t: t.replace("hub.example.org", "evil.example.org"), BadRosterSignature),
     "a revocation is added": (lambda t: t.replace("version = 1", f'version = 1\nrevoked = ["{"1" * 60}"]'), BadRosterSignature),
     "a signature is another's": (lambda t: t.replace('member = "east"', 'member = "south"'), DuplicateMember),
     "a signature of a stranger": (lambda t: t.replace('member = "east"', 'member = "west"'), Mistake),
@@ -107,29 +97,13 @@ TAMPERED: dict[str, tuple[Callable[[str], str], type[Misuse]]] = {
         lambda t: re.sub(r'(\[\[signature\]\]\nmember = "east"\nsignature = ".)(.)', lambda m: m[1] + "10"[m[2] == "1"], t),
         BadRosterSignature,
     ),
-    "a short signature": (lambda t: re.sub('signature = "..', 'signature = "', t), BadSetting),
     "a certificate that is none": (lambda t: t.replace("MII", "MXX"), CertificateUnreadable),
     "a name that is a path": (lambda t: renamed(t, '"../north"'), BadSetting),
-    "the coordinator's name": (lambda t: renamed(t, '"coordinator"'), BadSetting),
     "a coordinator of another name": (lambda t: t.replace('name = "coordinator"', 'name = "boss"'), BadSetting),
     "an unknown setting": (lambda t: t.replace("version = 1", "version = 1\nadress = 3"), NotFound),
-    "a misspelt setting of a member": (
-        lambda t: t.replace(north(t), north(t).replace("identity", "identiy")),
-        NotFound,
-    ),
     "a version that is a text": (lambda t: t.replace("version = 1", 'version = "1"'), BadSetting),
-    "a version that is a truth value": (lambda t: t.replace("version = 1", "version = true"), BadSetting),
-    "version 0": (lambda t: t.replace("version = 1", "version = 0"), BadSetting),
-    "a version beyond all": (lambda t: t.replace("version = 1", "version = 9007199254740992"), BadSetting),
-    "an identity in capitals": (
-        lambda t: re.sub('identity = "(.*)"', lambda m: f'identity = "{m[1].upper()}"', t, count=1),
-        BadSetting,
-    ),
     "no coordinator": (lambda t: re.sub(r"\[coordinator\].*?(?=\[\[member)", "", t, flags=re.S), BadSetting),
-    "members that are a number": (lambda t: "member = 3\n" + t.replace("[[member]]", "[[signature]]"), BadSetting),
     "revoked that is no fingerprint": (lambda t: t.replace("version = 1", 'version = 1\nrevoked = ["abc"]'), BadSetting),
-    "an address without a port": (lambda t: t.replace(":7443", ""), BadSetting),
-    "twice the same key": (lambda t: t.replace("version = 1", "version = 1\nversion = 2"), UnreadableToml),
     "half of the file": (lambda t: t[: len(t) // 2], UnreadableToml),
     "nothing": (lambda t: "", SettingMistakes),
 }
@@ -144,14 +118,6 @@ def test_a_roster_that_was_tampered_with_is_refused_by_name(three: Federation, h
         read(three, changed)
     assert refused.type is refusal
     assert refused.value.advice()
-
-
-def test_a_refusal_names_file_line_and_the_name_that_was_meant(three: Federation) -> None:
-    text = roster_text(three.roster)
-    line = text[: text.index(entry(text, "north"))].count("\n") + 3
-    with pytest.raises(NotFound, match=rf"changed\.toml, line {line}: ") as refused:
-        read(three, text.replace(entry(text, "north"), entry(text, "north").replace("identity", "identiy")))
-    assert refused.value.advice().startswith("did you mean identity?")
 
 
 @pytest.mark.parametrize(
@@ -182,11 +148,6 @@ def test_a_hostile_file_is_refused_in_no_time(tmp_path: Path, content: bytes) ->
     assert worked(refused) < 20
 
 
-def test_a_file_without_end_is_not_read() -> None:
-    with pytest.raises(Mistake, match="is not read"):
-        read_roster(Path("/dev/zero"))
-
-
 # ---- what a roster may hold ------------------------------------------------------------------------------------------
 
 
@@ -208,15 +169,6 @@ def test_no_two_members_share_keys(three: Federation) -> None:
             replace(three.roster, parties=(east, shared, south), signatures={})
 
 
-def test_a_member_needs_a_certificate_of_the_right_form(three: Federation) -> None:
-    from cryptography.hazmat.primitives.asymmetric import rsa
-
-    east, other, south = three.roster.parties
-    odd = odd_certificate(rsa.generate_private_key(65537, 2048))
-    with pytest.raises(CertificateNotEc, match="north"):
-        replace(three.roster, parties=(east, replace(other, certificate=odd), south), signatures={})
-
-
 @pytest.mark.parametrize("what", [0, 1, 2])
 def test_who_is_revoked_is_not_listed(three: Federation, what: int) -> None:
     revoked = sorted(three.roster.member("north").revocable)[what]
@@ -230,12 +182,6 @@ def test_who_is_revoked_is_not_listed(three: Federation, what: int) -> None:
 def test_addresses_that_are_none(address: str) -> None:
     with pytest.raises(BadSetting, match="HOST:PORT"):
         check_address(address, "the roster")
-
-
-def test_addresses() -> None:
-    assert check_address("hub.example.org:7443", "") == ("hub.example.org", 7443)
-    assert check_address("[::1]:1", "") == ("::1", 1)
-    assert check_address("127.0.0.1:65535", "") == ("127.0.0.1", 65535)
 
 
 def test_fingerprints_are_read_as_people_type_them() -> None:

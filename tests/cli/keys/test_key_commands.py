@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from securetm.credentials.homes import KEYS
 from securetm.credentials.keys import Keys
@@ -93,21 +92,6 @@ def test_a_wrong_fingerprint_accepts_nothing(issued: Any, place: Path) -> None:
     assert not (place / "data/securetm/hospital-a/roster.toml").exists()
 
 
-def test_a_new_member_comes_and_the_others_accept_it(accepted: Any) -> None:
-    done("new hospital-c --home homes/hospital-c")
-    new = done("issue hospital-c.request")
-    assert new["version"] == 2
-    assert {line["name"]: line["what"] for line in new["changes"]} == {
-        "coordinator": "stays",
-        "hospital-a": "stays",
-        "hospital-b": "stays",
-        "hospital-c": "came",
-    }
-    for home in ("homes/hospital-b", "homes/hospital-c"):
-        assert done(f"accept roster.toml --home {home} --fingerprint '{new['fingerprint']}'")["version"] == 2
-        assert done(f"roster check roster.toml --home {home}")["version"] == 2
-
-
 def test_a_member_leaves_and_another_is_revoked(accepted: Any) -> None:
     gone = done("roster remove hospital-b")
     assert [line["what"] for line in gone["changes"]] == ["stays", "stays", "left"]
@@ -133,19 +117,6 @@ def test_keys_are_rotated(accepted: Any, more: str) -> None:
     assert (before.identity == after.identity) is not bool(more)
     assert before.tls_key_pem != after.tls_key_pem
     assert not any("waiting" in row["what"] for row in done(f"show --home {home}")["fingerprints"])
-
-
-def test_the_coordinator_rotates_its_own_keys(accepted: Any, place: Path) -> None:
-    home = place / "data/securetm/coordinator"
-    done(f"rotate --identity --home {home} --request mine.request")
-    new = done("issue")
-    assert new["changes"][0] | {"until": "", "identity": ""} == {
-        "name": "coordinator",
-        "what": "identity changed",
-        "identity": "",
-        "until": "",
-        "holds": 0,
-    }
 
 
 def test_signatures_of_all_are_as_good_as_an_answer(accepted: Any) -> None:
@@ -181,17 +152,3 @@ def test_a_federation_of_own_certificates_alone(tmp_path: Path, monkeypatch: pyt
     made = done(f"roster add north.request {FIRST}")
     assert made["members"] == ["north"]
     assert not (tmp_path / "data/securetm/coordinator/authority").exists()
-
-
-@pytest.mark.parametrize(
-    ("odd", "said"),
-    [
-        ({"made": rsa.generate_private_key(65537, 2048)}, "only elliptic curves"),
-        ({"made": ec.generate_private_key(ec.SECP521R1())}, "P-256 or P-384"),
-        ({"is_authority": True}, "certificate of an authority"),
-        ({"names": ()}, "no name in subjectAltName"),
-    ],
-)
-def test_own_certificates_that_are_refused(accepted: Any, odd: dict[str, Any], said: str) -> None:
-    own_certificate("own.pem", "own-key.pem", **odd)
-    assert said in refused("own own.pem own-key.pem --home homes/hospital-b")
