@@ -19,8 +19,6 @@ def labelled(sizes: tuple[int, ...] = SIZES) -> Corpus:
     return Corpus.from_counts(np.ones((len(labels), 1), dtype=int), ["x"], labels=labels)
 
 
-
-
 def test_by_column() -> None:
     corpus = Corpus.from_strings(["wing", "hoof", "tail"], labels=["b", "a", "b"], parties=["", "p", "p"])
     assert {name: len(part) for name, part in by_column(corpus, "label").items()} == {"a": 1, "b": 2}
