@@ -30,7 +30,7 @@ def numbered_lines(path: Path, on_progress: OnProgress | None = None) -> Iterato
     with faults_named(path), path.open("rb") as packed:
         total, plain = size_of(path), packed
         if path.suffix == ".gz":
-            plain = io.BufferedReader(gzip.GzipFile(fileobj=packed), 1 << 18)  # type: ignore[arg-type]
+            plain = io.BufferedReader(gzip.GzipFile(fileobj=packed), 1 << 18)
         while line := plain.readline(LIMIT + 2):
             number += 1
             if len(line) > LIMIT + 1:
