@@ -148,7 +148,7 @@ def threats(
     Exits 1 if a claim that the profile makes was broken, if parties did not refuse what they should, or if its own threat
     model requires a claim that it does not make.
     """
-    from securetm.reports.threats import show_threats, threats_of
+    from securetm.reports.audits.threats import show_threats, threats_of
 
     facts = threats_of(profile, parties, every=every, folder=evidence)
     show_threats(facts, out.results)

@@ -51,11 +51,11 @@ from securetm.plans.profile_choice import (
 from securetm.plans.profiles import read_profile
 from securetm.plans.recommend import Recommendation, plan_text, recommended
 from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, Plan, hides_documents
-from securetm.reports.budget import MOST_RIGHT, is_limited, limit_said, limited_epsilon, of_100, right_guesses
 from securetm.reports.committed_costs import ProfileCost, by_cost, cost_of
 from securetm.reports.document import Block, Paragraph, Table, items, paragraphs
 from securetm.reports.forecast import before_a_run, chance_said, forecast_said
 from securetm.reports.profiles import explain
+from securetm.reports.statement.guesses import MOST_RIGHT, is_limited, limit_said, limited_epsilon, of_100, right_guesses
 from securetm.reports.statement.questions import plain_claim
 from securetm.reports.terminal import show
 from securetm.settings import require

@@ -25,9 +25,8 @@ from securetm.plans.forecast import (
     tried_as,
 )
 from securetm.plans.schema import MOMENTS, NO_VECTORS
-from securetm.reports.budget import WIDEST
 from securetm.reports.document import Table, Words
-from securetm.reports.terminal import STYLES, rich_table
+from securetm.reports.terminal import STYLES, WIDEST, rich_table
 from securetm.wording import counted, listed
 
 _VERDICTS = {

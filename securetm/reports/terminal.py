@@ -19,6 +19,7 @@ from securetm.foreign_text import without_commands
 from securetm.reports.document import Block, Cell, Document, Items, Line, Paragraph, Reply, Section, Table, lines_of, words_of
 from securetm.reports.files import StandardOutput
 
+WIDEST = 110  # a longer line is hard to read
 STYLES = {
     "strong": "bold",
     "danger": "bold red",

@@ -28,8 +28,8 @@ from securetm.auditing.record import RefusalRecord, plain
 from securetm.auditing.runner import audit
 from securetm.errors import Failed
 from securetm.reports.audits.records import read_record
+from securetm.reports.audits.threats import LIES, threats_of
 from securetm.reports.audits.wording import headline, refusal_in_words
-from securetm.reports.threats import LIES, threats_of
 
 from ..cli.conftest import securetm
 from .copied_source import CopiedSource

@@ -27,8 +27,8 @@ from securetm.federation.party.failure_log import FailureLog
 from securetm.federation.party.party import Party
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import PartyStore
+from securetm.reports.audits.threats import LIES, threats_of
 from securetm.reports.audits.wording import refusal_in_words
-from securetm.reports.threats import LIES, threats_of
 from securetm.stages import Unwatched
 
 from .conftest import PARTIES

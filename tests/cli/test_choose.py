@@ -12,7 +12,7 @@ import pytest
 from securetm.federation.budget.forecast import forecast_of
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import plan_from_tables
-from securetm.reports.budget import MOST_RIGHT, right_guesses
+from securetm.reports.statement.guesses import MOST_RIGHT, right_guesses
 
 from .conftest import securetm, write_documents
 from .keys.terminal import interrupted_at, typed

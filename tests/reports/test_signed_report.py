@@ -17,12 +17,12 @@ from securetm.contracts import Budget, Unit
 from securetm.credentials.keys import fingerprint_of
 from securetm.plans.profiles import read_profile
 from securetm.reports.audits.wording import figure, tries
-from securetm.reports.budget import right_guesses
 from securetm.reports.document import Table
 from securetm.reports.markdown import in_markdown
 from securetm.reports.pages import in_html
 from securetm.reports.statement import sources as report_sources
 from securetm.reports.statement.annex import annex, signed_report
+from securetm.reports.statement.guesses import right_guesses
 from securetm.reports.statement.pdf import in_pdf
 from securetm.reports.statement.questions import OTHER_MODEL, SAME_MODEL, THIS_RUN, SignedReport
 from securetm.reports.statement.sources import ReportSources
@@ -204,7 +204,7 @@ def keep(folder: Path, *findings: Finding) -> None:
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if no kept result were stale."""
-    monkeypatch.setattr("securetm.reports.threats.changed_since", lambda *_: ())
+    monkeypatch.setattr("securetm.reports.audits.threats.changed_since", lambda *_: ())
 
 
 @pytest.mark.usefixtures("fresh")

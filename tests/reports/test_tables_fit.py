@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from securetm.reports.runs import matched_topics, own_topics, quality, shared_topics
+from securetm.reports.runs import own_topics, quality, shared_topics
 from securetm.reports.terminal import Screen
+from securetm.reports.texts import sentence
 
 FIVE = ("standard library", "numpy", "scipy", "torch", "scikit-learn")
 MANY = tuple(f"party-{number:03d}" for number in range(1, 101))
@@ -89,5 +90,5 @@ def test_own_topics_of_many_parties_are_not_a_hundred_rows() -> None:
 def test_a_run_of_the_matched_form_says_how_many_topics_there_are_and_why(
     found: int, merged: str, says: tuple[str, ...]
 ) -> None:
-    said = matched_topics({"found": found, "asked": 10, "merged": merged})
+    said = sentence("run.matched", {"found": found, "asked": 10, "merged": merged})
     assert all(part in said for part in says), said

@@ -16,9 +16,9 @@ from securetm.auditing.regulators import CRITERIA, INFERENCE, LINKING, NOT_SHOWN
 from securetm.contracts import Unit
 from securetm.credentials.keys import fingerprint_of
 from securetm.plans.profiles import claims_of
-from securetm.reports.budget import MOST_RIGHT, limit_said, right_guesses
 from securetm.reports.document import Block, Document, Items, Paragraph, Reply, Section, Table, items, paragraphs
 from securetm.reports.profiles import views_of
+from securetm.reports.statement.guesses import MOST_RIGHT, limit_said, right_guesses
 from securetm.reports.statement.questions import (
     COUNTED,
     ENDED,
@@ -43,7 +43,7 @@ from securetm.reports.statement.questions import (
 )
 from securetm.reports.statement.seal import annex_marks, shown_digest
 from securetm.reports.statement.sources import ReportSources, attempts_on, lies_to_parties
-from securetm.reports.statement.statement import ITSELF
+from securetm.reports.texts import said
 from securetm.threats import CHANNELS, read_threat_model
 from securetm.version import __version__
 from securetm.wording import counted, downward_whole, listed, upward, upward_figure
@@ -304,7 +304,9 @@ def annex(report: SignedReport) -> Document:
     """The annex in words."""
     made = f"; {report.made}" if report.made else ""
     subtitle = f"Run “{report.run}”, protection “{report.profile}”{made}. Software: securetm {report.software}."
-    return Document(report.title, subtitle, tuple(_sections(report)), "annex", tuple(report.annexes), ending=(ITSELF,))
+    return Document(
+        report.title, subtitle, tuple(_sections(report)), "annex", tuple(report.annexes), ending=said("statement.itself")
+    )
 
 
 def annex_foot(statement: str, day: str) -> str:

@@ -18,7 +18,7 @@ from securetm.auditing.regulators import CRITERIA, NOT_TRIED, SCOPES, anonymity_
 from securetm.contracts import Claim, Profile, Unit
 from securetm.mechanisms.noising import PRIVATE
 from securetm.reports.audits.wording import SHARE, figure, ideal, scale_of, tries
-from securetm.reports.budget import MOST_RIGHT
+from securetm.reports.statement.guesses import MOST_RIGHT
 from securetm.threats import read_threat_model
 from securetm.wording import counted, listed
 

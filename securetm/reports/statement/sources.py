@@ -42,6 +42,7 @@ from securetm.models.stored_model import check_plan_of
 from securetm.plans.profiles import ProfileFile, cohort_of
 from securetm.plans.schema import Plan, decode
 from securetm.reports.audits.records import AUDITS, read_record
+from securetm.reports.audits.threats import kept_evidence, kept_results, refusal_facts
 from securetm.reports.audits.wording import SHARE, claimed_epsilon, figure, scale_of
 from securetm.reports.runs import counted_before, every_origin
 from securetm.reports.statement.questions import (
@@ -55,7 +56,6 @@ from securetm.reports.statement.questions import (
     plain_lie,
     plain_measure,
 )
-from securetm.reports.threats import kept_evidence, kept_results, refusal_facts
 from securetm.wording import counted
 
 _BARE = "open"  # the profile without protection
@@ -98,6 +98,11 @@ class ReportSources:
     def paid(self) -> tuple[Mapping[str, Any], ...]:
         """What each party spent whose epsilon has a bound."""
         return tuple(one for one in self.spent if one.get("epsilon") is not None)
+
+    @property
+    def worst(self) -> Mapping[str, Any]:
+        """What the party spent that spent most, where any epsilon has a bound."""
+        return max(self.paid, key=lambda one: float(one["epsilon"]))
 
     @property
     def unbounded_because(self) -> str | None:
