@@ -1,9 +1,9 @@
 """Sentences and blocks by the templates in `texts/` (Jinja2): these say it, and code gives the facts.
 
-In a template each line is a sentence, an item or a paragraph of its own, and a line that begins with two spaces goes on with the
-one before. In blocks, `- ` begins an item below `{list} its title`, `| a | b |` is a row of a table, the first of which names the
-columns, below `|: kind=lines; numeric=1,2; title=…; caption=…`; `## ` begins a section, and `{strong}` says of which kind a
-paragraph is. Within a line, `**a**` stands out and `[a](kind)` is of a kind. What a fact holds can be none of these: it stays text.
+In a template each line is a sentence, an item or a paragraph of its own, and a line that begins with two spaces goes on with
+the one before. In blocks, `- ` begins an item below `{list} its title`, and `| a | b |` is a row of a table, the first of which
+names the columns, below `|: kind=lines; numeric=1,2; title=…; caption=…`. `## ` begins a section, and `{strong}` says of which
+kind a paragraph is. Within a line, `**a**` stands out and `[a](kind)` is of a kind. No fact can be a mark: it stays text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).with_name("texts")
 _OF_FACTS = 0xE000  # marks of a fact are moved up here until the marks of the template are read
 _MARKS = {code: _OF_FACTS + code for code in range(128) if not chr(code).isalnum() and chr(code) != " "}
-_MOVED = {**_MARKS, **{_OF_FACTS + code: f"\\u{_OF_FACTS + code:x}" for code in range(128)}}
+_MOVED: dict[int, int | str] = {**_MARKS, **{_OF_FACTS + code: f"\\u{_OF_FACTS + code:x}" for code in range(128)}}
 _BACK = {moved: code for code, moved in _MARKS.items()}
 _KIND = re.compile(r"\{(?P<kind>[\w ]*)\} ?(?P<text>.*)")
 _SECTION = re.compile(r"## (?P<title>.*?)(?: \{(?P<how>[\w ]+)\})?")
@@ -132,7 +132,7 @@ def listed(parts: Any) -> str:
 
 
 def _as_text(value: Any) -> Any:
-    """A fact, in which nothing is a mark. What a macro gave stays as it is, and so does what is not defined, which is refused."""
+    """A fact, in which nothing is a mark. What a macro gave stays as it is, and what is not there is refused."""
     from jinja2 import Undefined
     from markupsafe import Markup
 
