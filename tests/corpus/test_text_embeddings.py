@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from securetm.corpus.readers import read_corpus
-from securetm.corpus.text_embeddings import NoSentenceModel, SentenceModel, TextEmbedder, find_sentence_model
+from securetm.corpus.text_embeddings import NoSentenceModel, TextEmbedder, find_sentence_model
 from securetm.errors import Mistake, OpenToOthers
 from tests.corpus.tiny_sentence_model import WORDS, tiny_model
 
@@ -34,13 +34,13 @@ def embedder(folder: Path, tmp_path: Path) -> TextEmbedder:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that a model embeds from now on."""
     seen: list[str] = []
-    load = SentenceModel.load
+    computed = TextEmbedder._computed
 
-    def and_note(self: SentenceModel, max_tokens: int) -> Any:
-        embed = load(self, max_tokens)
-        return lambda texts, batch: embed(seen.extend(texts) or texts, batch)
+    def and_note(self: TextEmbedder, texts: list[str]) -> Any:
+        seen.extend(texts)
+        return computed(self, texts)
 
-    monkeypatch.setattr(SentenceModel, "load", and_note)
+    monkeypatch.setattr(TextEmbedder, "_computed", and_note)
     return seen
 
 
