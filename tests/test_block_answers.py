@@ -142,31 +142,12 @@ def test_a_block_holds_whole_persons_and_enough_documents(corpus: Corpus) -> Non
     assert [block.number for block in corpus.blocks()] == list(range(len(sizes)))
 
 
-def test_a_document_keeps_its_block(corpus: Corpus) -> None:
-    home = dict(zip(corpus.keys.tolist(), corpus.block_numbers.tolist(), strict=True))
-    backwards = corpus.select(np.arange(0, len(corpus), 3)[::-1])
-    for made in (backwards, *corpus.split(0.5), *corpus.halves(1), corpus.project(VOCABULARY[::2]), corpus.in_blocks()):
-        for block in made.blocks():
-            assert {home[key] for key in block.read().keys.tolist()} == {block.number}
-        assert sum(len(block.read()) for block in made.blocks()) == len(made)
-    assert corpus.blocks()[1].read().keys.tolist() == corpus.keys[corpus.block_numbers == 1].tolist()
-
-
 def test_a_person_in_two_blocks_is_refused(corpus: Corpus) -> None:
     with pytest.raises(SplitOwner):
         corpus.replace(block_numbers=np.arange(len(corpus)) // SIZE, persons=np.zeros(len(corpus), dtype=np.int64))
 
 
 # ---- engines and memory --------------------------------------------------------------------------------------------
-
-
-def test_tasks_are_whole_subtrees_of_one_shard(corpus: Corpus) -> None:
-    small = corpus.replace(persons=None, block_numbers=np.arange(len(corpus)) // 3)
-    tasks = tasks_of(small.blocks(), {}, workers=2)
-    assert {len(task.blocks) for task in tasks[:-1]} == {8}
-    assert [placed.place for task in tasks for placed in task.blocks] == list(range(100))
-    question = BlockQuestion(DocumentFrequencies(WORDS), DocumentFrequencies(WORDS).terms, blocks=100)
-    assert [len(question(task).nodes) for task in tasks[:-1]] == [1] * (len(tasks) - 1)
 
 
 class Forgetful(InThisProcess):

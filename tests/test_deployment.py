@@ -84,23 +84,7 @@ def test_the_image_has_no_root_no_other_files_and_a_health_check() -> None:
     assert not re.search(r"^COPY \. ", text, re.M)
 
 
-def test_only_what_the_image_copies_is_sent_to_its_build() -> None:
-    lines = [line for line in (DEPLOY / "Dockerfile.dockerignore").read_text("utf-8").splitlines() if not line.startswith("#")]
-    assert lines[0] == "*"
-    copied = set(re.findall(r"^COPY (?!--from)(.*) \S+$", (DEPLOY / "Dockerfile").read_text("utf-8"), re.M))
-    assert {line.removeprefix("!") for line in lines if line.startswith("!")} == {
-        name for some in copied for name in some.split()
-    }
-
-
 # ---- compose ---------------------------------------------------------------------------------------------------------
-
-
-def test_compose_is_valid() -> None:
-    if linted("docker", "compose", "version").returncode:
-        pytest.skip("docker compose is not installed, which lints a file of deploy/")
-    done = linted("docker", "compose", "--file", str(DEPLOY / "compose.yaml"), "config", "--quiet")
-    assert done.returncode == 0, done.stderr
 
 
 def test_each_service_of_compose_is_shut_in() -> None:
@@ -126,12 +110,6 @@ def test_each_service_of_compose_is_shut_in() -> None:
 @pytest.mark.parametrize("one", OBJECTS, ids=lambda one: f"{one['kind']} {one['metadata']['name']}")
 def test_an_object_is_valid(one: dict[str, Any], version: str) -> None:
     kubernetes_validate.validate(one, version, strict=True)
-
-
-def test_the_objects_go_together() -> None:
-    done = linted("kubectl", "kustomize", str(DEPLOY / "kubernetes"))
-    assert done.returncode == 0, done.stderr
-    assert len(list(yaml.safe_load_all(done.stdout))) == len(OBJECTS)
 
 
 def containers() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

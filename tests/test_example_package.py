@@ -134,16 +134,6 @@ def test_a_run_uses_them_from_end_to_end(run: dict[str, object], securetm: Secur
     assert len(securetm(*named)) > 0
 
 
-def test_a_profile_is_explained_and_checked_with_them(securetm: Securetm) -> None:
-    facts = json.loads(securetm("explain", "capped.toml", "--json"))
-    assert [(one["kind"], one["name"], one["package"]) for one in facts["parts"]] == [
-        ("aggregation", "exact", "securetm-example"),
-        ("mechanism", "row_cap", "securetm-example"),
-    ]
-    assert "row_cap, of securetm-example" in securetm("explain", "capped.toml")
-    securetm("check", "capped.toml", "--model", "unigram-mixture")
-
-
 def test_its_attack_audits_the_run(run: dict[str, object], securetm: Securetm) -> None:
     """The baseline over the same documents is read exactly; where rows are capped, hardly a count is."""
     assert run["rounds"] == 4

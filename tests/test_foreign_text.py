@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as some
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
-from rich.console import Console
 from rich.table import Table as RichTable
 
 from securetm.auditing.record import Audit, Example
@@ -26,7 +25,7 @@ from securetm.reports.document import Document, Items, Paragraph, Section, Table
 from securetm.reports.federation import status_page
 from securetm.reports.markdown import in_markdown
 from securetm.reports.pages import in_html
-from securetm.reports.terminal import Bars, Screen
+from securetm.reports.terminal import Screen
 from securetm.reports.topics import topics_csv
 from securetm.runs.finished import FederationResult
 from tests.reports.audits import AUDIT, finding
@@ -182,16 +181,3 @@ def test_nobody_else_escapes() -> None:
         if names | calls:
             found[str(path.relative_to(PACKAGE))] = names | calls
     assert found == {"foreign_text.py": {"html", "csv.writer"}}
-
-
-@pytest.mark.parametrize("width", [60, 80, 200])
-def test_bar_and_time_left_stay_to_be_seen_beside_long_names(width: int) -> None:
-    out = StringIO()
-    with Bars(Console(file=out, width=width, force_terminal=True, color_system=None)) as bars:
-        bars.stage("whether a document was in the training, from the word counts in the finished model", 1000)
-        bars.step(500)
-    last = re.sub(r"\x1b\[[?\d]*[A-Za-z]", "", next(line for line in reversed(out.getvalue().splitlines()) if "left" in line))
-    assert "━━━━━" in last
-    assert "500/1000" in last
-    assert re.search(r"left [-\d]:[-\d]{2}:[-\d]{2}$", last.rstrip())
-    assert len(last) <= width

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from securetm.contracts import Budget, Unit
-from securetm.errors import BadSetting, Mistake, NotFound, SettingMistakes
+from securetm.errors import BadSetting, NotFound
 from securetm.plans.party_file import LedgerChoice, PartyFile, PolicyChoice
 
 WHOLE = """
@@ -40,12 +39,6 @@ def test_a_whole_file_with_paths_seen_from_its_folder(tmp_path: Path) -> None:
     assert file.data.columns() == {"id": None, "text": "body", "label": None, "date": None, "person": None, "embedding": None}
     assert file.place(file.roster) == tmp_path / "shared" / "roster.toml"
     assert file.home_folder == tmp_path / "home"
-
-
-def test_without_a_home_it_lies_where_the_system_keeps_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    file = PartyFile.read(written(tmp_path, WHOLE.replace('home = "home"', "")))
-    assert file.home_folder == tmp_path / "data" / "securetm" / "north"
 
 
 @pytest.mark.parametrize(
@@ -91,36 +84,3 @@ def test_a_party_chooses_what_computes_its_answers(tmp_path: Path) -> None:
     chosen = PartyFile.read(written(tmp_path, WHOLE + ENGINE)).engine
     assert chosen.facts() == {"kind": "pool", "workers": 3}
     assert chosen.make().workers == 3
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "said", "advice"),
-    [
-        ('"pool"', '"poll"', "line 17: there is no engine called 'poll'", "did you mean pool"),
-        ("workers", "wokers", "line 18: there is no setting of \\[engine\\] called 'wokers'", "did you mean workers"),
-        ("= 3", '= "many"', "line 18: the setting `workers` in \\[engine\\] is 'many'; it must be a whole number", "workers"),
-        ('kind = "pool"', "", "line 16: the setting `kind` in \\[engine\\] is missing", "kind"),
-        ("[engine]", "[enginee]", "line 16: .* called 'enginee'", "did you mean engine"),
-    ],
-)
-def test_a_mistake_in_the_engine_is_named_with_its_line(
-    before: str, after: str, said: str, advice: str, tmp_path: Path
-) -> None:
-    with pytest.raises((BadSetting, NotFound), match=f"PARTY.toml, {said}") as refused:
-        PartyFile.read(written(tmp_path, WHOLE + ENGINE.replace(before, after)))
-    assert advice in refused.value.advice().lower()
-
-
-@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
-def test_mistakes_of_the_engine_are_told_with_those_of_the_rest(tmp_path: Path) -> None:
-    """Also what the engine itself refuses; and a setting that could not be read is named once."""
-    engine = '\n[engine]\nkind = "ray"\naddress = "{}"\nworkers = {}\n'
-    wrong = WHOLE.replace('text = "body"', 'texts = "body"')
-    with pytest.raises(SettingMistakes) as refused:
-        PartyFile.read(written(tmp_path, wrong + engine.format("127.0.0.1:1", '"two"')))
-    first, second = map(str, refused.value.mistakes)
-    assert "called 'texts'" in first
-    assert "`workers` in [engine] is 'two'; it must be a whole number" in second
-    with pytest.raises(SettingMistakes) as refused:
-        PartyFile.read(written(tmp_path, wrong + engine.format("auto", "2")))
-    assert [type(one) for one in refused.value.mistakes] == [NotFound, Mistake]

@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from securetm.answers.route import NotNoised, NotNoisedByWord, SharesInTheClear, WordNoiseOnly, compile_route
-from securetm.contracts import Block, Budget, Cohort, Noised, Terms, Unit
+from securetm.contracts import Block, Cohort, Noised, Terms, Unit
 from securetm.errors import Misuse, NotFound
 from securetm.federation.soundness import check, refused_questions
 from securetm.mechanisms.word_selection import WORDS_PRIVATE
 from securetm.plans.agreement import agree
-from securetm.plans.profiles import claims_of, cohort_of, make_model, profile_names, read_profile
+from securetm.plans.profiles import claims_of, cohort_of, profile_names, read_profile
 from securetm.plans.recommend import plan_from_tables
 from securetm.reports.profiles import explain
-from securetm.settings import CommandLineText
 
 GOOD = """\
 name = "own"
@@ -112,21 +111,11 @@ MISCOUNTED = {
     ),
     "a unit that the plan says": (lambda t: t.replace('unit = "word"', 'unit = "document"'), "unit", "as the plan says"),
 }
-UNKNOWN = {
-    "mechanism": ("shuffled_batches", "shuffled_batches"),
-    "aggregation": ("plain", "plain"),
-    "threat model": ("trusted_coordinator", "trusted_coordinator"),
-}
 
 
 def written(folder: Path, text: str) -> str:
     (folder / "own.toml").write_text(text, encoding="utf-8")
     return str(folder / "own.toml")
-
-
-def test_a_file_of_ones_own(tmp_path: Path) -> None:
-    profile = read_profile(written(tmp_path, GOOD))
-    assert (profile.name, profile.minimum_parties, profile.threshold) == ("own", 3, 1)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -158,13 +147,6 @@ def test_a_budget_of_words_that_would_cover_something_else_is_named(mistake: str
     with pytest.raises(Misuse, match=problem) as refusal:
         read_profile(written(tmp_path, change(BY_WORD)))
     assert f"the setting `{place}` in own.toml" in str(refusal.value)
-
-
-def test_a_budget_of_words_stays_one_whatever_a_plan_protects(tmp_path: Path) -> None:
-    path = written(tmp_path, BY_WORD)
-    profile = read_profile(path)
-    assert profile.budget == Budget(Unit.WORD, 8.0, 1e-9)
-    assert read_profile(path, unit=Unit.PERSON) == profile
 
 
 def terms(unit: Unit) -> Terms:
@@ -204,21 +186,6 @@ def test_shares_of_noise_need_sums_that_bear_as_many_helpers(
     assert any(reason == str(SharesInTheClear()) for reason in reasons) is not sound
 
 
-@pytest.mark.parametrize("kind", UNKNOWN)
-def test_a_part_nobody_made_is_told_with_those_there_are(kind: str, tmp_path: Path) -> None:
-    name, known = UNKNOWN[kind]
-    with pytest.raises(NotFound, match=f"no {kind} called 'magic'") as refusal:
-        read_profile(written(tmp_path, GOOD.replace(f'"{name}"', '"magic"')))
-    assert known in refusal.value.advice()
-
-
-@pytest.mark.parametrize("name", ["magic", "", "../open", "open.toml", "/open", "open/"])
-def test_a_profile_that_is_not_there(name: str) -> None:
-    with pytest.raises(NotFound, match=r"no profile|profile.s file .* does not exist") as refusal:
-        read_profile(name)
-    assert "open" in refusal.value.advice()
-
-
 def test_a_profile_is_bound_to_its_content(tmp_path: Path) -> None:
     first = read_profile(written(tmp_path, GOOD)).digest
     assert read_profile(written(tmp_path, "# a remark\n" + GOOD)).digest == first
@@ -244,18 +211,6 @@ def test_a_profile_of_public_vocabularies_is_checked_for_the_model_that_was_name
 
 
 # ---- models --------------------------------------------------------------------------------------------------------
-
-
-def test_a_model_is_made_from_its_settings() -> None:
-    assert make_model("prodlda", {"n_topics": CommandLineText("7")}).n_topics == 7  # type: ignore[attr-defined]
-    with pytest.raises(NotFound, match=r"there is no setting of \[model\] prodlda called 'topics'"):
-        make_model("prodlda", {"topics": 7})
-
-
-def test_fewer_parties_than_a_profile_needs_are_a_gap() -> None:
-    (gap,) = check("masked", None, None, 3)
-    assert "3 parties are fewer than the 4" in gap["reason"]
-    assert check("masked", None, None, 4) == []
 
 
 @pytest.mark.parametrize(("name", "named"), [("dp-central", False), ("dp-distributed", False), ("dp-local", True)])

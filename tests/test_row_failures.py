@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.answers.block_answers import BlockQuestion, SoundRows
+from securetm.answers.block_answers import SoundRows
 from securetm.answers.block_sums import PartialSum
 from securetm.answers.route import Route
-from securetm.contracts import Array, ClippedSum, Mechanism, Memory, Query, RoundContext, Terms
+from securetm.contracts import Array, ClippedSum, Mechanism, Memory, RoundContext, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import Seeded
 from securetm.errors import BadSetting, CountsNotWhole
@@ -153,9 +153,3 @@ def test_a_fault_is_caught(mutant: Callable[[SoundRows], PartialSum], corpus: Co
     expected = told(query, others)[:2]
     monkeypatch.setattr(SoundRows, "answer", mutant)
     assert told(FailsAt(query, (int(corpus.keys[30]),)), corpus)[:2] != expected
-
-
-def test_blocks_answer_through_it(corpus: Corpus) -> None:
-    query: Query = CASES["lda"][0]
-    question = BlockQuestion(FailsAt(query, (int(corpus.keys[3]),)), query.terms)
-    assert question.answer(corpus, {}, np.random.default_rng(0)).lost == 1

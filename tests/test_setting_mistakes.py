@@ -6,14 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from securetm.credentials.roster import read_roster
 from securetm.errors import BadSetting, Misuse, NotFound, SettingMistakes
 from securetm.plans.party_file import PartyFile
 from securetm.plans.profiles import read_profile
 from securetm.plans.recommend import read_plan
 from securetm.resources import named_toml
-
-from .cli.conftest import securetm
 
 PLAN = """\
 # a plan with a mistake in every section
@@ -63,13 +60,6 @@ def test_all_mistakes_are_told_in_the_order_of_their_lines(plan: Path) -> None:
     assert list(map(str, mistakes)) == SAID
     for mistake, meant in zip(mistakes, MEANT, strict=True):
         assert mistake.advice().startswith(f"did you mean {meant}? " if meant else "correct ")
-
-
-def test_the_command_prints_each_with_its_own_hint(plan: Path) -> None:
-    ended = securetm("run", str(plan))
-    assert ended.code == 2
-    assert [line.removeprefix("securetm: error: ") for line in ended.err.splitlines()[::2]] == SAID
-    assert ended.err.count("securetm: hint: ") == len(SAID)
 
 
 def test_what_came_from_the_command_line_has_no_line(plan: Path) -> None:
@@ -128,29 +118,3 @@ def test_the_file_of_a_party_is_told_whole_too(plan: Path) -> None:
     assert [str(mistake).partition(":")[0] for mistake in refused.value.mistakes] == [
         f"PARTY.toml, line {line}" for line in (2, 6, 9, 10)
     ]
-
-
-ROSTER = """\
-federation = "f"
-version = 1
-
-[coordinator]
-address = "h:1"
-identity = "00"
-certificate = '''
-[[member]]
-name = "no member"
-'''
-
-[[member]]
-name = "north"
-identity = "00"
-certificate = "none"
-"""
-
-
-def test_a_roster_is_told_with_the_line_of_its_member(plan: Path) -> None:
-    roster = plan.with_name("roster.toml")
-    roster.write_text(ROSTER, "utf-8")
-    with pytest.raises(BadSetting, match=r"^roster\.toml, line 14: the setting `identity` in \[\[member\]\] 1 of roster"):
-        read_roster(roster)

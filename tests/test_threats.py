@@ -9,7 +9,7 @@ import pytest
 from securetm.contracts import Claim, Unit
 from securetm.errors import BadSetting, Misuse, NotFound
 from securetm.resources import data_folder
-from securetm.threats import CHANNELS, Gap, gaps, read_threat_model, threat_model_names
+from securetm.threats import CHANNELS, gaps, read_threat_model, threat_model_names
 
 GOOD = """
 name = "mine"
@@ -46,14 +46,6 @@ def test_the_shelf_is_sound(name: str) -> None:
     listed = (data_folder("threat_models") / "README.md").read_text()
     assert all(f"**{wanted.claim.what}**" in listed for wanted in model.requires)
     assert f"`{name}`" in listed
-
-
-def test_a_file_of_ones_own(tmp_path: Path) -> None:
-    model = read_threat_model(written(tmp_path, GOOD))
-    assert model.adversaries[0].colludes_with_parties == 2
-    assert model.requires[0].claim == Claim("sees only sums", "coordinator", 2)
-    assert model.accepts == (("slow", "no hurry"),)
-    assert model.out_of_scope == ("fire",)
 
 
 @pytest.mark.parametrize(
@@ -132,15 +124,3 @@ def test_what_is_asked_for_words_is_met_by_noise_on_words() -> None:
     assert len(gaps(model, frozenset())) == 3
     few = frozenset(Claim(PRIVATE, claim.against, 1, Unit.WORD) for claim in by_unit(Unit.WORD))
     assert [gap.adversary for gap in gaps(model, few)] == ["coordinator"]
-
-
-def test_a_gap_says_what_is_missing() -> None:
-    model = read_threat_model("curious_coordinator")
-    (nothing,) = gaps(model, frozenset())
-    assert isinstance(nothing, Gap)
-    assert (nothing.claim, nothing.adversary) == ("sees only sums", "coordinator")
-    assert nothing.reason.startswith("nothing promises it")
-    (weak,) = gaps(model, {Claim("sees only sums", "coordinator", 1)})
-    assert "up to one colluding party" in weak.reason
-    assert "2 are feared" in weak.reason
-    assert gaps(read_threat_model("trusted_coordinator"), frozenset()) == ()

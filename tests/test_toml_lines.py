@@ -78,13 +78,6 @@ def test_every_key_that_tomllib_finds_has_a_line_and_no_other_has() -> None:
         assert set(lines_of(text)) == paths(tomllib.loads(text)) - {()}, text[:40]
 
 
-def test_a_file_that_ends_anywhere_gives_the_lines_before() -> None:
-    whole = lines_of(FILE)
-    for length in range(0, len(FILE), 3):
-        found = lines_of(FILE[:length])
-        assert {path: whole[path] for path in found if path in whole}.items() <= found.items()
-
-
 PIECES = st.sampled_from([*"[]{}=.,#\"'\n\\ ab1", '"""', "'''", "[[", "]]", "a = 1\n", "[t]\n"])
 
 

@@ -31,10 +31,6 @@ def choice(**table: object) -> Choice:
     return from_table(Choice, {"name": "a", **table}, "[here]")
 
 
-def test_what_is_left_out_keeps_its_default() -> None:
-    assert choice() == Choice("a")
-
-
 def test_every_kind_is_read() -> None:
     read = choice(many=7, share=2, loud=True, words=["x", "y"], limit=0, rate=None, nested={"a": [1]})
     assert read == Choice("a", 7, 2.0, True, ("x", "y"), 0, None, {"a": [1]})

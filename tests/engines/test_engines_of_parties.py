@@ -68,13 +68,6 @@ def test_a_run_over_a_built_corpus_ends_in_the_same_model_and_nobody_can_tell(mo
     assert not [message for message in second if b"pool" in message[4] or b"engine" in message[4]]
 
 
-def test_a_run_refuses_an_engine_that_is_not_there(built: Path, tmp_path: Path) -> None:
-    said = securetm("run", "--corpus", str(built), "--engine", "pol", "--out", str(tmp_path / "run"))
-    assert said.code == 2
-    assert "there is no engine called 'pol'" in said.err
-    assert "pool" in said.err
-
-
 def organisations(keys: Path, folder: Path, engine: str) -> Organisations:
     """Five organisations, of which the first has its documents in blocks on disk and chooses its own engine."""
     made = Organisations.of(keys, folder, plan(rounds=2))

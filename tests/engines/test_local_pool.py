@@ -17,7 +17,7 @@ import pytest
 
 from securetm.engines.local_pool import LocalPool
 from securetm.engines.tasks import CannotBeSent
-from securetm.errors import BadSetting, Failed, UnfitBlocks
+from securetm.errors import Failed, UnfitBlocks
 
 from .worked import Failing, Squares, Unloadable, Waiting, killed, threads_here
 
@@ -52,20 +52,6 @@ def kill_at(gate: Path, times: int) -> tuple[Thread, list[int]]:
     thread = Thread(target=kill)
     thread.start()
     return thread, found
-
-
-def test_each_task_has_one_result_from_another_process(shared: LocalPool) -> None:
-    done = list(shared.map(Squares(), range(20)))
-    assert sorted(square for square, _ in done) == [n * n for n in range(20)]
-    assert os.getpid() not in {pid for _, pid in done}
-
-
-def test_processes_stay_for_the_next_call(shared: LocalPool) -> None:
-    list(shared.map(Squares(), range(4)))
-    before = pids(shared)
-    list(shared.map(Squares(), range(4)))
-    assert pids(shared) == before
-    assert len(before) == 2
 
 
 def test_a_task_comes_to_the_same_process_in_each_call_also_when_another_is_lost() -> None:
@@ -124,20 +110,6 @@ def test_killed_twice_in_a_call_nothing_is_lost(gate: Path) -> None:
     pool.close()
 
 
-def test_killed_while_it_sends_a_result() -> None:
-    """The pipe is full and the result half in it: nobody has read it while the first results are looked at."""
-    pool = LocalPool(2)
-    results = pool.map(Waiting(Path("none"), (), 3_000_000), range(6))
-    seen: Any = [next(results)]
-    for worker in list(pool._crew._workers.values()):
-        worker.channel.poll(None)  # the other end has begun to send
-        os.kill(worker.process.pid, signal.SIGKILL)
-    seen += list(results)
-    assert sorted(task for task, _ in seen) == list(range(6))
-    assert all(np.array_equal(array, np.full(3_000_000, task)) for task, array in seen)
-    pool.close()
-
-
 def test_killed_before_the_first_task_and_between_calls() -> None:
     pool = LocalPool(2)
     list(pool.map(Squares(), range(4)))
@@ -156,16 +128,6 @@ def test_a_task_that_kills_every_worker_is_given_up(shared: LocalPool) -> None:
 
 def test_a_worker_computes_with_one_thread_unless_asked(shared: LocalPool) -> None:
     assert list(shared.map(threads_here, [0])) == [{"numba": 1, "blas": 1}]
-
-
-@pytest.mark.parametrize(("settings", "name"), [({"workers": -1}, "workers"), ({"threads": 0}, "threads")])
-def test_numbers_that_cannot_be_are_refused(settings: dict[str, int], name: str) -> None:
-    with pytest.raises(BadSetting, match=f"`{name}` in \\[engine\\]"):
-        LocalPool(**settings)
-
-
-def test_without_a_number_there_is_a_worker_for_each_processor() -> None:
-    assert LocalPool().workers == os.cpu_count()
 
 
 PARTY = """

@@ -26,7 +26,7 @@ from securetm.testing.few_documents import OnShards
 
 from ..quick_part import quick
 from ..test_block_answers import CASES, COHORT, Kept, corpus
-from .small_work import SECRET, environment, process_of, telling, who_did
+from .small_work import SECRET, environment, process_of, telling
 
 ray = pytest.importorskip("ray")
 __all__ = ["corpus"]
@@ -126,23 +126,6 @@ def test_documents_on_disk_and_workers_that_are_killed(stored: Corpus, engine: R
     here = on_disk(stored, IN_PROCESS, "here")
     assert on_disk(stored, engine, "ray") == here
     assert on_disk(stored, engine, "killed", interrupted=True) == here
-
-
-def test_a_task_comes_to_the_same_actor_in_each_round_also_when_another_is_lost(engine: RayEngine) -> None:
-    actors(engine)
-    first, second = sorted(engine.map(who_did, range(2)))
-    assert sorted(engine.map(who_did, range(2))) == [first, second]
-    os.kill(first[1], signal.SIGKILL)
-    assert dict(engine.map(who_did, range(2)))[1] == second[1]
-    actors(engine)
-    assert dict(engine.map(who_did, range(2)))[1] == second[1]
-
-
-def test_a_call_that_is_given_up_leaves_nothing_to_the_next(engine: RayEngine) -> None:
-    first = engine.map(process_of, range(20))
-    next(first)
-    first.close()  # type: ignore[attr-defined]
-    assert sorted(engine.map(abs, range(-5, 0))) == [1, 2, 3, 4, 5]
 
 
 # ---- nobody else -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import select
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -96,14 +95,6 @@ def test_a_party_without_the_token_or_with_another_is_refused(
         list(engine_of(tmp_path, cluster).map(abs, [-1]))
 
 
-def test_more_workers_than_the_cluster_has_processors_are_refused(
-    cluster: str, closed: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given(closed, monkeypatch)
-    with pytest.raises(Failed, match="has 2 processors, and \\[engine\\] asks for 3 workers"):
-        list(engine_of(tmp_path, cluster, 3).map(abs, [-1]))
-
-
 def test_a_cluster_with_tls_does_not_answer_without_and_none_beyond_this_machine_is_asked_without(
     cluster: str, closed: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,14 +109,6 @@ def test_a_cluster_that_asks_nobody_for_a_token_is_refused(tmp_path: Path, monke
     given(with_token(tmp_path), monkeypatch)
     with head({"RAY_AUTH_MODE": "disabled"}) as address, pytest.raises(Failed, match=address):
         list(engine_of(tmp_path, address).map(abs, [-1]))
-
-
-def test_nobody_at_the_address_is_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given(with_token(tmp_path), monkeypatch)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and does not listen
-        with pytest.raises(Failed, match="Connection refused"):
-            list(engine_of(tmp_path, f"127.0.0.1:{taken.getsockname()[1]}").map(abs, [-1]))
 
 
 # ---- a party that is killed --------------------------------------------------------------------------------------------
@@ -180,17 +163,6 @@ def test_a_driver_at_work_ends_with_its_party_and_deletes_its_folder(
 def test_a_driver_that_begins_ends_with_its_party() -> None:
     with party_on_ray("") as (party, driver, folder):
         killed_and_nothing_left(party, driver, folder)
-
-
-def test_a_driver_that_waits_for_a_cluster_that_never_answers_ends_with_its_party(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given(with_token(tmp_path), monkeypatch)
-    mute = socket.create_server(("127.0.0.1", 0))
-    with mute, party_on_ray(f"127.0.0.1:{mute.getsockname()[1]}") as (party, driver, folder):
-        mute.accept()[0].close()  # it looks whether anybody is there
-        with mute.accept()[0]:  # it asks, and waits for a minute if nobody ends it
-            killed_and_nothing_left(party, driver, folder, seconds=45)
 
 
 def test_a_driver_of_a_given_cluster_here_listens_on_this_machine_alone(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import socket
 import stat
@@ -11,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from securetm.engines import EngineChoice, ray_engine
-from securetm.engines.listening import family, heard_elsewhere, is_loopback, listened
-from securetm.engines.ray_engine import RayFolder, check_address, local_environment
+from securetm.engines import ray_engine
+from securetm.engines.listening import heard_elsewhere, listened
+from securetm.engines.ray_engine import RayFolder, check_address
 from securetm.engines.ray_worker import check_versions, versions
-from securetm.errors import BadSetting, Failed, Mistake
+from securetm.errors import Failed, Mistake
 
 TLS = ("RAY_TLS_SERVER_CERT", "RAY_TLS_SERVER_KEY", "RAY_TLS_CA_CERT")
 
@@ -41,15 +40,6 @@ def test_a_closed_cluster_may_be_joined(closed: dict[str, str]) -> None:
     check_address("[::1]:6379", without(closed, "RAY_USE_TLS", *TLS))
 
 
-def test_a_token_in_the_usual_place_is_found(closed: dict[str, str], tmp_path: Path) -> None:
-    bare = without(closed, "RAY_AUTH_TOKEN_PATH")
-    with pytest.raises(Mistake, match="no token is at hand"):
-        check_address("10.1.2.3:6379", bare)
-    (tmp_path / ".ray").mkdir()
-    (tmp_path / ".ray" / "auth_token").write_text("a token", "utf-8")
-    check_address("10.1.2.3:6379", bare)
-
-
 @pytest.mark.parametrize("address", ["127.0.0.1:6379", "10.1.2.3:6379"])
 @pytest.mark.parametrize("missing", ["RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH"])
 def test_a_cluster_without_a_token_is_refused_even_here(address: str, missing: str, closed: dict[str, str]) -> None:
@@ -73,35 +63,10 @@ def test_an_address_is_a_host_and_a_port(address: str, closed: dict[str, str]) -
         check_address(address, closed)
 
 
-def test_settings_are_checked_where_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_engine, "find_spec", lambda name: object())
-    assert EngineChoice.of({"kind": "ray"}).make().workers == (os.cpu_count() or 1)
-    for table in ({"workers": -1}, {"workers": 0, "address": "10.1.2.3:6379"}):
-        with pytest.raises(BadSetting, match="workers"):
-            EngineChoice.of({"kind": "ray", **table})
-    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
-    with pytest.raises(Mistake, match="no token is at hand"):
-        EngineChoice.of({"kind": "ray", "workers": 2, "address": "10.1.2.3:6379"})
-
-
-def test_ray_that_is_not_installed_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_engine, "find_spec", lambda name: None if name == "ray" else importlib.util.find_spec(name))
-    with pytest.raises(Mistake, match="not installed") as raised:
-        EngineChoice.of({"kind": "ray"})
-    assert raised.value.advice() == "pip install 'securetm[ray]'"
-
-
 def test_workers_of_other_versions_are_refused() -> None:
     check_versions(versions())
     with pytest.raises(Failed, match=r"securetm 0\.0, and this party has securetm"):
         check_versions("securetm 0.0")
-
-
-def test_no_setting_of_the_user_reaches_a_cluster_of_our_own(tmp_path: Path) -> None:
-    found = local_environment({"RAY_ADDRESS": "10.1.2.3:6379", "RAY_AUTH_TOKEN": "known", "HOME": "/"}, tmp_path / "token")
-    assert {"RAY_ADDRESS", "RAY_AUTH_TOKEN"}.isdisjoint(found)
-    assert found["HOME"] == "/"
-    assert found["RAY_AUTH_TOKEN_PATH"] == str(tmp_path / "token")
 
 
 # ---- folders -------------------------------------------------------------------------------------------------------
@@ -134,12 +99,6 @@ def test_only_folders_that_nobody_uses_are_deleted(above: Path) -> None:
     new.remove()
 
 
-def test_a_long_path_is_no_place_for_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
-    for usual, used in (("/tmp", "/tmp"), ("/var/folders/zz/zyxvpxvq6csfxvn_n0000000000000/T", "/tmp")):
-        monkeypatch.setattr(ray_engine.tempfile, "gettempdir", lambda usual=usual: usual)
-        assert str(ray_engine.folder_of_temporary_files()) == used
-
-
 # ---- addresses -------------------------------------------------------------------------------------------------------
 
 
@@ -163,13 +122,3 @@ def test_a_socket_that_others_reach_is_found(kind: Any, address: str, elsewhere:
         assert any(one.endswith(f":{port}") for one in listened(os.getpid()))
         found = [one for one in set(heard_elsewhere(os.getpid())) - before if one.endswith(f":{port}")]
     assert bool(found) is elsewhere
-
-
-def test_a_process_is_of_its_own_family() -> None:
-    assert os.getpid() in family(os.getppid())
-    assert family(os.getpid())[0] == os.getpid()
-
-
-def test_loopback_is_told_from_other_addresses() -> None:
-    assert [is_loopback(one) for one in ("127.0.0.1", "127.8.9.1", "localhost", "[::1]", "::ffff:127.0.0.1")] == [True] * 5
-    assert [is_loopback(one) for one in ("0.0.0.0", "10.1.2.3", "head.example", "::", "")] == [False] * 5

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from securetm.cli.budget_profile import ProfileQuestion
 from securetm.plans.recommend import plan_from_tables, read_plan
 from securetm.plans.schema import DEFAULT_MODEL, MODEL_UNDER_BUDGET, Plan
 
@@ -27,16 +26,3 @@ def test_with_a_budget_it_trains_few_rounds_of_bounded_rows(profile: str) -> Non
 
 def test_a_budget_of_single_words_is_another_thing() -> None:
     assert plan_from_tables({"profile": "iftm"}, "a test").model.name == DEFAULT_MODEL
-
-
-@pytest.mark.parametrize("profile", ["dp-central", "iftm"])
-def test_the_calculator_counts_the_model_that_a_run_would_train(profile: str) -> None:
-    run = ProfileQuestion(profile, 5, 3, 500).run()
-    assert run.settings["model"] == plan_from_tables({"profile": profile}, "a test").model.name
-
-
-def test_where_rounds_and_noise_are_left_open_the_budget_is_for_all_rounds() -> None:
-    open_plan = plan_from_tables({"profile": "fortress"}, "a test")
-    assert open_plan.privacy.epsilon == 3.0
-    for said in ({"training": {"rounds": 3}}, {"privacy": {"noise": 9.0}}):
-        assert plan_from_tables({"profile": "fortress", **said}, "a test").privacy.epsilon == 0

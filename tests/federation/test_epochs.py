@@ -14,7 +14,6 @@ from securetm.errors import BadSetting, Failed
 from securetm.federation.coordinator.coordinator import rounds_of
 from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation.simulation import execute
-from securetm.models.neural.prodlda import ProdLDA
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import MOST_ROUNDS_OF_EPOCHS, plan_from_tables
 from securetm.plans.schema import FederationChoice, Plan
@@ -40,11 +39,6 @@ def test_rounds_follow_the_documents_of_all_parties(profile: str, five: Mapping[
     assert sum(map(len, five.values())) == DOCUMENTS
     result = trained(five, tmp_path / "run", plan_of(profile=profile, model__batch=25 if profile == "masked" else 16))
     assert (result["rounds"], result["stopped"]) == (6 if profile == "masked" else ROUNDS, "epochs")
-
-
-def test_no_more_rounds_than_the_plan_allows(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    result = trained(five, tmp_path / "run", plan_of(training={"rounds": 4}))
-    assert (result["rounds"], result["stopped"], result["epochs"]) == (4, "rounds", 3.0)
 
 
 class Stops(Unwatched):
@@ -74,10 +68,6 @@ def test_an_epoch_reads_every_training_document_once(more: dict[str, Any], batch
     assert rounds_of(agree(replace(plan_of(), **more)), batch, 5, DOCUMENTS) == rounds
 
 
-def test_there_is_always_a_round() -> None:
-    assert rounds_of(agree(plan_of()), 16, 5, 0) == 1
-
-
 HIDDEN: dict[str, dict[str, Any]] = {
     "a budget": {"profile": "dp-distributed", "model": {"name": "lda-vi"}},
     "a public list": {"profile": "open", "model": {"name": "prodlda"}},
@@ -95,17 +85,3 @@ def test_where_nobody_learns_the_number_of_documents_rounds_are_fixed_before(cas
     assert (fixed.epochs, fixed.rounds < MOST_ROUNDS_OF_EPOCHS) == (0.0, True)
     with pytest.raises(BadSetting, match="needs the number of documents"):
         plan_from_tables({**tables, "training": {"epochs": 3}}, "a test")
-
-
-def test_a_plan_of_a_neural_model_gives_epochs_unless_it_gives_rounds() -> None:
-    neural = {"profile": "masked", "model": {"name": "prodlda"}}
-    usual = plan_from_tables(neural, "a test").training
-    assert (usual.epochs, usual.rounds) == (ProdLDA.federated_epochs, MOST_ROUNDS_OF_EPOCHS)
-    rounds = plan_from_tables({**neural, "training": {"rounds": 7}}, "a test").training
-    assert (rounds.epochs, rounds.rounds) == (0.0, 7)
-    both = plan_from_tables({**neural, "training": {"rounds": 7, "epochs": 2}}, "a test").training
-    assert (both.epochs, both.rounds) == (2.0, 7)
-
-
-def test_the_epochs_are_agreed_on() -> None:
-    assert agree(plan_of()).digest != agree(plan_of(training={"epochs": 4})).digest

@@ -36,11 +36,6 @@ def layer_norm(x: Tensor) -> Tensor:
     return functional.layer_norm(x, x.shape[1:])
 
 
-def batch_norm(x: Tensor) -> Tensor:
-    """ProdLDA's usual normalisation: every document's output depends on the whole batch."""
-    return functional.batch_norm(x, None, None, training=True)
-
-
 class Reference:
     """ProdLDA as torch's textbook would write it, one dense batch at a time."""
 
@@ -118,23 +113,3 @@ def test_a_hundred_steps_end_at_the_same_parameters(tmp_path: Path) -> None:
     federated = read_arrays(tmp_path / "run/release/model.safetensors", bare=True)[0]["weights"]
     assert np.abs(federated - start["weights"]).max() > 0.05  # it moved
     assert np.abs(federated - reference.flat()).max() < 1e-7  # measured: 2e-9
-
-
-def test_batch_normalisation_would_fail(tmp_path: Path) -> None:
-    """With it, the parts' gradients do not add up to the whole's: already the first step leads elsewhere."""
-    parties, plan = five_parties(), small_plan(**{f"model__{name}": value for name, value in SETTINGS.items()})
-    vocabulary = tuple(sorted({word for corpus in parties.values() for word in corpus.vocabulary}))
-    model = ProdLDA(**SETTINGS)
-    reference = Reference(model.start(vocabulary, np.random.default_rng(0)), model, len(vocabulary))
-    counts, keys = next(batches(parties, plan, vocabulary))
-    cuts = np.array_split(np.arange(len(keys)), 5)
-
-    def gradient(rows: np.ndarray, normalise) -> Tensor:  # type: ignore[no-untyped-def]
-        losses = reference.losses(counts[rows], keys[rows], 0, normalise)
-        return torch.cat([g.ravel() for g in torch.autograd.grad(losses.sum(), list(reference.layers.values()))])
-
-    for normalise, adds_up in ((layer_norm, True), (batch_norm, False)):
-        whole, parts = gradient(np.arange(len(keys)), normalise), sum(gradient(cut, normalise) for cut in cuts)
-        apart = float((whole - parts).abs().max() / whole.abs().max())
-        assert (apart < 1e-12) is adds_up, (normalise.__name__, apart)
-        assert adds_up or apart > 0.01

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import securetm
-from securetm.errors import Mistake
 from securetm.federation.folder import result_of
 from securetm.runs.finished import FederationResult
 
@@ -60,10 +58,3 @@ def test_it_shows_itself(result: FederationResult) -> None:
     evil = FederationResult({**result, "topics": [["<script>"]], "prevalence": {"<b>": [1.0]}})
     assert "<script>" not in evil._repr_html_()
     assert "<b>" not in evil._repr_html_()
-
-
-def test_without_pandas_it_says_what_is_missing(result: FederationResult, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)  # what the interpreter finds where a package is not installed
-    with pytest.raises(Mistake) as missing:
-        result.prevalence_frame()
-    assert missing.value.advice() == "pip install pandas"

@@ -61,17 +61,6 @@ def test_a_state_that_is_no_model_is_refused_and_nothing_is_written(stage: Stage
     assert stage.party.finished == 3
 
 
-def test_no_model_comes_before_the_words(uninvited: Stage) -> None:
-    assert uninvited.says(uninvited.played.invite()) == wire.Accepted()
-    assert uninvited.says(wire.Finish({}, 1)) == wire.Refusal("BadState")
-
-
-def test_a_training_without_rounds_leaves_no_model(stage: Stage) -> None:
-    assert stage.says(wire.Finish(finished(stage), 0)) == wire.Accepted()
-    assert not (stage.party.store.folder / "release/model.safetensors").exists()
-    assert stage.party.finished == 0
-
-
 def test_a_state_beyond_the_bound_is_not_read(stage: Stage) -> None:
     bound = stage.party.limits.of_bodies()["finish"]
     assert stage.says(wire.Finish({"weights": np.zeros(bound, dtype=np.uint8)}, 1)) == wire.Refusal("Malformed")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import struct
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,16 +13,6 @@ from securetm.federation.folder import alone_in
 from securetm.federation.health import PULSE, check_works, remove_stamp, renew_stamp
 
 PLAN = {"coordinator": {"out": "run"}}
-PARTY = {"name": "north", "home": "home", "data": {"identity": "notes"}}
-LIGHT = """
-import sys
-from securetm.cli.main import main
-sys.argv = ["securetm", "health", sys.argv[1]]
-try:
-    main()
-finally:
-    assert not {"typer", "rich", "numpy", "grpc", "cryptography", "asyncio", "msgspec"} & set(sys.modules), sorted(sys.modules)
-"""
 
 
 def test_a_coordinator_works_while_it_holds_its_run_and_its_network_moves(tmp_path: Path) -> None:
@@ -46,16 +34,3 @@ def test_a_coordinator_works_while_it_holds_its_run_and_its_network_moves(tmp_pa
             check_works(plan, PLAN)
     with pytest.raises(Failed, match="no process works on the run"):
         check_works(plan, PLAN)
-
-
-def test_a_probe_answers_before_any_library_loads(tmp_path: Path) -> None:
-    file, data = tmp_path / "PARTY.toml", tmp_path / "home" / "data" / "notes"
-    data.mkdir(parents=True)
-    file.write_text('name = "north"\nhome = "home"\n[data]\nsource = "notes.jsonl"\nidentity = "notes"\n')
-    command = [sys.executable, "-c", LIGHT, str(file)]
-    with alone_in(data):
-        said = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert (said.returncode, said.stdout) == (0, f"The party of {file} works.\n"), said.stderr
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert said.returncode == 3
-    assert "no process works on data set notes" in said.stderr

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from securetm.errors import BadSetting, Mistake
-from securetm.federation.folder import NotARun, RunBusy, alone_in
+from securetm.errors import Mistake
+from securetm.federation.folder import RunBusy, alone_in
 from securetm.federation.store import write_json
-from securetm.runs.kept_runs import delete, found_run, runs_in
+from securetm.runs.kept_runs import delete, runs_in
 
 
 @pytest.fixture
@@ -51,15 +51,3 @@ def test_a_run_of_damaged_files_is_listed_with_what_is_wrong_and_can_be_deleted(
         (listed,) = runs_in(run.parent)
         assert listed.trouble
     assert delete(run) == ()
-
-
-def test_only_runs_are_found(run: Path, tmp_path: Path) -> None:
-    assert found_run("one", run.parent) == run
-    assert found_run(str(run), Path("absent")) == run
-    (run.parent / "link").symlink_to(run)
-    with pytest.raises(BadSetting, match="link"):
-        found_run("link", run.parent)
-    with pytest.raises(NotARun):
-        found_run("absent", run.parent)
-    with pytest.raises(NotARun):
-        delete(tmp_path)

@@ -16,11 +16,11 @@ from scipy import sparse
 
 import securetm
 from securetm.corpus.corpus import Corpus
-from securetm.errors import Failed, NotFound
-from securetm.federation.folder import NotARun, begin
+from securetm.errors import Failed
+from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import execute
 from securetm.models import MODELS
-from securetm.models.given_documents import NoKnownWords, UnfitDocuments
+from securetm.models.given_documents import NoKnownWords
 from securetm.models.lda.lda import LDA
 from securetm.models.stored_model import write_model
 from securetm.models.tensor_file import packed
@@ -46,7 +46,6 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
     "sentence-lda-matched": {"sweeps": 2},
     "zeroshot-tm": NEURAL,
 }
-NAMED = ("torch-module",)  # it needs a module of its user's: tests/models/torch_module loads one
 
 
 def embedded(corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
@@ -69,10 +68,6 @@ def run(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path_fac
     plan = small_plan(profile=profile or "open", model=settings, training__rounds=2, **public)
     execute(begin(path / "run", plan, embedded(five)), Unwatched(), comparison=False)
     return path / "run"
-
-
-def test_every_kind_of_model_has_a_case() -> None:
-    assert {*SMALL, *NAMED} == set(MODELS.own)
 
 
 def test_a_run_and_its_model_file_are_the_same_model(run: Path, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
@@ -141,21 +136,6 @@ def test_a_damaged_file_is_refused_wherever_it_is_cut(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(Failed):
             securetm.load(path)
-
-
-def test_what_is_not_there_and_what_is_no_run_are_named(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="nothing"):
-        securetm.load(tmp_path / "nothing")
-    with pytest.raises(NotARun, match=str(tmp_path)):
-        securetm.load(tmp_path)
-
-
-def test_a_matrix_is_counted_over_the_models_words(tmp_path: Path) -> None:
-    loaded = securetm.load(small(tmp_path))
-    shares = loaded.transform(np.array([[4, 0, 0], [0, 9, 0]]))
-    np.testing.assert_array_equal(shares.argmax(axis=1), [0, 1])
-    with pytest.raises(UnfitDocuments):
-        loaded.transform(np.ones((1, 2)))
 
 
 @pytest.mark.parametrize("by", ["load", "fit"])

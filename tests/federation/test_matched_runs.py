@@ -16,7 +16,7 @@ from securetm.federation.questions import COHERENCE, TRAIN
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.store import read_arrays
-from securetm.models.lda.matched import Matched, MatchedLDA, MatchedSentenceLDA
+from securetm.models.lda.matched import Matched
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.runs.finished import FinishedRun
@@ -36,15 +36,6 @@ def plan_of(profile: str = "open", name: str = "lda", **settings: Any) -> Plan:
 
 def learned(folder: Path) -> Mapping[str, Any]:
     return read_arrays(folder / "release/model.safetensors", bare=True)[0]
-
-
-def test_it_can_be_named_in_two_ways() -> None:
-    assert isinstance(agree(plan_of(name="sentence-lda")).model, MatchedSentenceLDA)
-    assert (
-        agree(plan_of()).model
-        == agree(small_plan(model={"name": "lda-matched", "n_topics": 3, "sweeps": 8, "merged": "all"})).model
-    )
-    assert isinstance(agree(plan_of()).model, MatchedLDA)
 
 
 @pytest.mark.parametrize("name", quick(["lda", "sentence-lda"], "lda"))
@@ -67,23 +58,6 @@ def test_a_run_finds_what_parties_share_and_what_each_has_alone(
     everywhere = [shared["held_out"] for shared in result["shared_at_party"].values()]
     assert max(everywhere) < best  # the global topics predict each party's documents better than any single party's predict all
     assert len(result["prevalence"]["north"]) == len(whole)
-
-
-@pytest.mark.parametrize("merged", ["n_topics", "all"])
-def test_a_result_says_how_many_topics_were_found_and_what_became_of_them(
-    merged: str, corpora: Mapping[str, Corpus], tmp_path: Path
-) -> None:
-    """Three parties that talk of different things have nearly as many topics as parties times topics."""
-    plan = small_plan(
-        model={"name": "lda-matched", "n_topics": 3, "sweeps": 4, "xi": 0.7, "merged": merged}, training__rounds=2
-    )
-    result = execute(begin(tmp_path / "run", plan, corpora), Unwatched(), comparison=False)
-    said, shown = result["matched"], len(result["topics"])
-    assert said == {"found": int(learned(tmp_path / "run")["found"][0]), "asked": 3, "merged": merged}
-    assert said["found"] > 3
-    assert shown == (3 if merged == "n_topics" else said["found"])
-    assert all(len(shares) == shown for shares in result["prevalence"].values())
-    assert FinishedRun.open(tmp_path / "run").transform(corpora["west"]).shape == (50, shown)
 
 
 @pytest.fixture(scope="module")
@@ -117,13 +91,6 @@ def test_each_party_is_shown_its_own_model_and_no_other(unbroken: Mapping[str, A
     shown = {name: model.for_party(unbroken, name) for name in corpora}
     assert all(set(one) == {"counts", "held", "step", "seed"} for one in shown.values())
     assert not np.array_equal(shown["north"]["counts"], shown["south"]["counts"])
-
-
-@pytest.mark.parametrize("profile", ["masked", "bfv", "ckks"])
-def test_a_hidden_sum_refuses_it_by_name(profile: str) -> None:
-    gaps = [gap for gap in check(profile, "lda-matched", None, 5) if TRAIN in gap["claim"]]
-    assert len(gaps) == 1
-    assert "each party" in gaps[0]["reason"]
 
 
 @pytest.mark.parametrize("profile", ["dp-local", "dp-central", "dp-distributed", "fortress"])

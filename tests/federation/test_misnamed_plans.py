@@ -10,7 +10,6 @@ import pytest
 
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting, Mistake, NeedsSum
 from securetm.federation.folder import RUN, begin
 from securetm.federation.simulation.simulation import execute
@@ -19,12 +18,10 @@ from securetm.federation.store import read_arrays
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import read_profile
 from securetm.plans.recommend import plan_from_tables
-from securetm.plans.schema import VocabularyChoice
 from securetm.resources import data_folder
-from securetm.settings import CommandLineText
 from securetm.stages import Unwatched
 
-from .conftest import SUBJECTS, small_plan
+from .conftest import small_plan
 
 MATCHED: Mapping[str, Any] = {"name": "lda", "form": "matched", "n_topics": 3, "sweeps": 2}
 
@@ -43,16 +40,6 @@ MATCHED: Mapping[str, Any] = {"name": "lda", "form": "matched", "n_topics": 3, "
 def test_a_form_or_a_number_of_topics_that_cannot_be(model: Mapping[str, Any], said: str) -> None:
     with pytest.raises(BadSetting, match=said):
         plan_from_tables({"profile": "open", "model": model}, "a test")
-
-
-def test_numbers_of_topics_come_as_texts_from_the_command_line() -> None:
-    plan = plan_from_tables({"profile": "open", "model": {**MATCHED, "topics_at": {"north": CommandLineText("5")}}}, "a test")
-    assert plan.model.settings["topics_at"] == {"north": 5}
-
-
-def test_a_number_of_topics_for_nobody(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    with pytest.raises(BadSetting, match="must be one of north, south, west"):
-        begin(tmp_path / "run", small_plan(model={**MATCHED, "topics_at": {"nroth": 2}}), corpora)
 
 
 def test_a_party_trains_alone_with_as_many_topics_as_it_has_in_the_federation(
@@ -88,14 +75,6 @@ def test_a_list_without_a_word_of_anybodys_is_refused_before_it_is_paid_for(
             corpora,
         )
     assert not (tmp_path / "ledgers").exists()
-
-
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_a_list_of_words_is_read_as_any_editor_writes_it(mark: bytes, end: bytes, tmp_path: Path) -> None:
-    words = SUBJECTS["north"]
-    (tmp_path / "words.txt").write_bytes(mark + end.join(word.encode() for word in words) + end)
-    assert VocabularyChoice("file", str(tmp_path / "words.txt")).public_words(Tokeniser()) == tuple(sorted(words))
 
 
 def test_a_budget_below_what_is_drawn_at_once(tmp_path: Path) -> None:

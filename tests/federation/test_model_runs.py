@@ -22,7 +22,6 @@ from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.mechanisms.clipping import at_most
-from securetm.models.given_documents import UnfitDocuments
 from securetm.models.lda.lda import LDA
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of, read_profile
@@ -33,7 +32,6 @@ from ..quick_part import quick
 from .conftest import FIVE, SHARED, small_plan
 from .killed_run import ended
 from .private import private_plan
-from .test_simulation import untrained
 
 ROUNDS = 6
 PRIVATE = ("dp-local", "dp-central", "dp-distributed")
@@ -62,7 +60,6 @@ SPENT = [  # model, profile and unit
         ("moments", "dp-distributed", "document"),
     ),
 ]
-STEPS: tuple[dict[str, Any], ...] = ({"server": "yogi"}, {"mutual_information": 0.0, "server": "adagrad"})
 
 
 def texts(subject: list[str], documents: int, seed: int) -> list[str]:
@@ -146,23 +143,6 @@ def test_an_interrupted_run_goes_on_to_the_same_counts(
     np.testing.assert_array_equal(learned(tmp_path / "broken")["counts"], learned(tmp_path / "unbroken")["counts"])
 
 
-@pytest.mark.parametrize("name", ["lda"])
-def test_a_party_with_none_of_the_agreed_words_changes_nothing(
-    name: str, speakers: Mapping[str, Corpus], tmp_path: Path
-) -> None:
-    stranger = Corpus.from_strings(["Quince brine anvil.", "Zither gable."], name="zzz")  # each word in one document only
-    for run, parties in (("five", speakers), ("six", {**speakers, "zzz": stranger})):
-        execute(begin(tmp_path / run, plan_of(name), parties), Unwatched(), comparison=False)
-    np.testing.assert_array_equal(learned(tmp_path / "five")["counts"], learned(tmp_path / "six")["counts"])
-
-
-def test_a_party_that_has_bare_counts_is_told_by_name(speakers: Mapping[str, Corpus], tmp_path: Path) -> None:
-    north = speakers["north"]
-    bare = Corpus.from_counts(north.counts, north.vocabulary, name="north")
-    with pytest.raises(UnfitDocuments):
-        execute(begin(tmp_path / "run", plan_of("sentence-lda"), {**speakers, "north": bare}), Unwatched(), comparison=False)
-
-
 # ---- under a budget --------------------------------------------------------------------------------------------------
 
 
@@ -221,15 +201,6 @@ def test_a_document_more_moves_each_sum_by_its_own_bounded_row(five: Mapping[str
 
 
 # ---- local steps -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("profile", "settings"), zip(("open", "masked"), STEPS, strict=True))
-def test_local_steps_learn(profile: str, settings: dict[str, Any], five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    model = {"name": "fednmf", "n_topics": 4, "local_epochs": 2, **settings}
-    plan = small_plan(profile=profile, model=model, training__rounds=12)
-    result = execute(begin(tmp_path / "run", plan, five), Unwatched(), comparison=False)
-    assert result["rounds"] == 12
-    assert result["quality"]["held_out"] < 0.9 * untrained(plan, tmp_path / "run")
 
 
 @pytest.mark.parametrize(("moment", "moments"), [("round", 4), pytest.param("fsync", 26, marks=pytest.mark.slow)])

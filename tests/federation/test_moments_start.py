@@ -18,7 +18,7 @@ from securetm.accounting.spends import Spend
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, Failed
+from securetm.errors import BadSetting
 from securetm.federation.budget.prices import bill_of, calibrated
 from securetm.federation.folder import begin
 from securetm.federation.questions import PAIRS, TRAIN, Questions
@@ -28,7 +28,6 @@ from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 
-from .conftest import small_plan
 from .joined import Organisations, trained
 from .played import Played
 from .private import PUBLIC, paying_parties, private_plan
@@ -92,12 +91,6 @@ def test_its_share_of_the_budget_is_billed_and_the_noise_of_the_rounds_makes_roo
     assert epsilons[0.2][1] < epsilons[0.8][1]
 
 
-def test_the_share_is_agreed_on(tmp_path: Path) -> None:
-    one, other = (agree(plan_of(tmp_path, training__start_share=share)).digest for share in (0.4, 0.5))
-    assert one != other
-    assert agree(plan_of(tmp_path)).digest == other  # by the rule
-
-
 def test_a_party_answers_it_once_and_before_the_training(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     plan = plan_of(tmp_path, "dp-local", privacy__noise=1.0)
     party = paying_parties(plan, five, tmp_path)["north"]
@@ -140,11 +133,6 @@ def test_it_is_refused_where_the_plan_does_not_ask_it(five: Mapping[str, Corpus]
 def test_what_cannot_begin_there_is_refused(settings: Mapping[str, Any], says: str, tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match=says):
         plan_of(tmp_path, **settings)
-
-
-def test_a_list_of_too_many_words_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:
-    with pytest.raises(Failed):
-        small_plan(model={"name": "lda", "n_topics": 3}, **START, vocabulary__max_words=20_000)
 
 
 NETWORK = """

@@ -14,10 +14,8 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.public_words import frequent_words
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
-from securetm.federation.budget.forecast import asked_about, expected_in_words, expected_words
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import read_plan
-from securetm.plans.schema import TokeniserChoice, VocabularyChoice
 
 from ..cli.conftest import securetm
 from .conftest import SHARED, small_plan
@@ -87,21 +85,6 @@ def test_a_party_refuses_a_list_without_the_public_words(corpora: Mapping[str, C
     stage.refuses(stage.played.adopt(tuple(sorted({*SHARED[:5], "one", "two", "three"}))), "BadState", "longer than the plan")
     stage.says(stage.played.adopt(tuple(sorted({*SHARED[:5], "one", "two"}))))
     stage.party.store.close()
-
-
-def test_what_can_be_expected_is_said_before_anything_is_spent() -> None:
-    choice = VocabularyChoice("file", "english", max_words=500)
-    few, many = (expected_words(choice, TokeniserChoice(), n, 10.0) for n in (20, 20_000))
-    assert few is not None
-    assert many is not None
-    assert few.occurring < 200 < many.occurring <= 500
-    assert "500 frequent words of the language english" in expected_in_words(many, "english")
-    assert expected_words(VocabularyChoice("file", "words.txt"), TokeniserChoice(), 20) is None
-    for given in (("klingon", 500, 20, 10.0), ("english", 500, None, 10.0), ("english", 500, 20, 0.0)):
-        with pytest.raises(BadSetting, match=r"--vocabulary|--document-length"):
-            asked_about(*given)
-    said = securetm("budget", "profile", "iftm", "--rounds", "5", "--vocabulary", "en", "--documents", "300", "--json")
-    assert said.json["expected_words"]["listed"] == 2000
 
 
 def run_of(profile: str, folder: Path) -> dict[str, object]:

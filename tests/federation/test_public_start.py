@@ -17,11 +17,9 @@ from securetm.federation.coordinator.training import CHECKPOINT
 from securetm.federation.coordinator.words import KEPT_AS
 from securetm.federation.folder import begin
 from securetm.federation.origins import Beginning
-from securetm.federation.questions import TRAIN, Questions
-from securetm.federation.refusal_errors import BadState
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import CoordinatorStore, read_arrays
-from securetm.models.public_knowledge import FREQUENCIES, VECTORS, PublicKnowledge, without_public
+from securetm.models.public_knowledge import FREQUENCIES, PublicKnowledge, without_public
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
@@ -121,15 +119,6 @@ def test_what_cannot_begin_at_public_topics_is_refused(vectors: Path, tmp_path: 
         agree(plan_of(tmp_path, vectors)).start(PUBLIC)
 
 
-@pytest.mark.parametrize("numbers", ["1 2 3", "nan nan nan", "1e308 1e308 1e308", "0 0 0"])
-def test_vectors_that_know_no_word_are_refused(numbers: str, vectors: Path, tmp_path: Path) -> None:
-    """Every topic would have all words alike, and the budget would be spent on nothing."""
-    known = PUBLIC if numbers != "1 2 3" else [f"x{word}" for word in PUBLIC]
-    vectors.write_text("".join(f"{word} {numbers}\n" for word in known), "utf-8")
-    with pytest.raises(Mistake, match="know none of"):
-        agree(plan_of(tmp_path, vectors)).start(PUBLIC)
-
-
 NETWORK = """
 profile = "masked"
 [model]
@@ -154,31 +143,6 @@ def test_a_coordinator_and_parties_of_their_own_begin_at_public_topics(keys: Pat
     for name in NAMES:
         landed = read_arrays(Path(joined.reports[name]["directory"]) / "release/model.safetensors", bare=True)[0]
         assert all(np.array_equal(landed[part], result.state[part]) for part in result.state)
-
-
-EMBEDDED = {"name": "prodlda", "n_topics": 4, "hidden": 8, "batch": 40, "decoder": "embedded"}
-
-
-def test_parties_add_their_own_vectors_to_the_state_of_a_network_that_reads_them(vectors: Path, tmp_path: Path) -> None:
-    agreement = agree(plan_of(tmp_path, vectors, model=EMBEDDED))
-    questions, state = Questions(agreement, PUBLIC), agreement.start(PUBLIC)
-    sent = questions.shown(TRAIN, state, "north")
-    assert set(sent) == {"weights", "step", "seed"}
-    asked = questions.make(TRAIN, sent)
-    np.testing.assert_array_equal(asked.state[VECTORS], state[VECTORS])  # type: ignore[attr-defined]
-    with pytest.raises(BadState, match="its arrays"):
-        questions.make(TRAIN, {**sent, VECTORS: state[VECTORS]})
-
-
-@pytest.mark.parametrize("profile", ["dp-central", "bfv"])
-def test_a_network_through_vectors_learns_in_a_federation(
-    profile: str, five: Mapping[str, Corpus], vectors: Path, tmp_path: Path
-) -> None:
-    plan = plan_of(tmp_path, vectors, profile, model=EMBEDDED, training__rounds=3)
-    folder = begin(tmp_path / "run", plan, five)
-    result = execute(folder, Unwatched(), comparison=False)
-    assert result["start"]["topics"] == "public"
-    assert VECTORS in read_arrays(folder.model, bare=True)[0]
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 
 from securetm import federate
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, CannotWrite, Misuse, NotFound, SecuretmError
+from securetm.errors import BadSetting, Misuse, NotFound, SecuretmError
 from securetm.federation.folder import begin, bind, reopen
 from securetm.federation.store import DamagedStore, write_bytes
 from securetm.plans.agreement import agree
@@ -77,14 +77,6 @@ def test_an_unsound_plan_is_refused_before_any_document_is_read(what: str) -> No
     assert refusal.value.advice()
 
 
-@pytest.mark.parametrize("override", ["seed.x", "model.name.x", "model.x.y"])
-def test_a_setting_inside_a_number_of_the_file(override: str, tmp_path: Path) -> None:
-    (tmp_path / "plan.toml").write_text('seed = 1\n[model]\nname = "prodlda"\nx = 1\n', encoding="utf-8")
-    with pytest.raises(Misuse) as refusal:
-        read_plan(tmp_path / "plan.toml", {override: "5"})
-    assert refusal.value.advice()
-
-
 def test_a_plan_as_kept_is_the_plan(tmp_path: Path) -> None:
     plan = small_plan(training__rounds=7)
     again = plan_from_tables(json.loads(json.dumps(plan.tables())), "run.json")
@@ -101,14 +93,6 @@ def test_one_party_is_no_federation(corpora: Mapping[str, Corpus], tmp_path: Pat
 
 
 # ---- folders -------------------------------------------------------------------------------------------------------
-
-
-def test_a_folder_that_cannot_be_made(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x", encoding="utf-8")
-    for path in (tmp_path / "file", tmp_path / "file" / "run"):
-        with pytest.raises(CannotWrite, match="file") as refusal:
-            begin(path, small_plan(), corpora)
-        assert "--out" in refusal.value.advice()
 
 
 @pytest.mark.parametrize(
@@ -130,15 +114,6 @@ def test_a_record_that_is_none(content: str, tmp_path: Path) -> None:
     bind(tmp_path, [tmp_path / "run.json"])
     with pytest.raises(DamagedStore, match=r"run\.json"):
         reopen(tmp_path)
-
-
-def test_parties_of_any_name_get_folders_of_their_own(tmp_path: Path) -> None:
-    names = ["North & South", "north/south", "../../etc", "ß" * 5, "x" * 300, "X" * 300, " ", "."]
-    corpora = {name: Corpus.from_strings([f"river boat {n}"], name=name) for n, name in enumerate(names)}
-    folder = begin(tmp_path / "run", small_plan(), corpora)
-    places = [folder.party(name).resolve() for name in names]
-    assert len(set(places)) == len(names)
-    assert all(place.parent == (tmp_path / "run" / "parties").resolve() and place.is_dir() for place in places)
 
 
 def test_batches_that_all_parties_would_refuse_are_refused_with_advice(five: Mapping[str, Corpus], tmp_path: Path) -> None:

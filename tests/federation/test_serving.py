@@ -126,16 +126,6 @@ def test_a_party_that_vanishes_and_comes_back_changes_nothing(site: Site, model:
     assert site.model == model
 
 
-def test_a_party_that_does_not_come_ends_it_by_name_and_it_goes_on_later(site: Site, model: bytes) -> None:
-    site.parties.come("north", "west", "east", "centre")
-    with pytest.raises(TooFewCame, match=r"south did not come within 1 seconds \(4 of 5") as few:
-        site.serving(patience=0.6).run()
-    assert COMMAND in few.value.advice()
-    site.parties.come("south")
-    site.serving().run()
-    assert site.model == model
-
-
 def test_a_party_that_declines_stands_in_the_terminal_at_once_and_in_the_last_words(site: Site) -> None:
     site.parties.come("north", "west", "east", "centre")
     serving, told = site.serving(patience=0.6), list[str]()
@@ -181,31 +171,6 @@ def test_a_party_that_breaks_every_session_is_not_followed_for_ever(site: Site) 
     with pytest.raises(NoProgress, match="refused or did not answer in time: south") as stuck:
         site.serving(patience=0.5).run()
     assert stuck.value.sessions >= 1
-
-
-def test_one_failure_after_long_answers_is_not_the_end(site: Site, model: bytes) -> None:
-    """However long a session took that fails, the next one begins at once: time in which answers came is no time of waiting."""
-    site.parties.come(*FIVE)
-    forgets = lambda: (site.parties.go("south", killed=True), site.parties.come("south"))  # noqa: E731
-    site.parties.before_wave = at(20, forgets)
-    assert site.serving(patience=1e-9).run()["rounds"] == 12
-    assert site.model == model
-
-
-def test_a_run_waits_as_long_for_parties_that_it_needs_where_it_can_do_without_others(site: Site) -> None:
-    """Two of five are away for longer than the grace of one: the run waits for its fourth party, and does not end."""
-    site.parties.come(*FIVE)
-    back = threading.Timer(0.5, site.parties.come, ["south"])
-
-    def vanish() -> None:
-        site.parties.go("south", "north")
-        back.start()
-
-    site.parties.before_wave = at(25, vanish)
-    assert site.serving(survivors=4, deadline=0.01, grace=0.01).run()["rounds"] >= 11
-    back.join()
-    waits = [(event["missing"], event["seconds"] > 1) for event in site.events("waiting")]
-    assert ("north, south", True) in waits
 
 
 def test_a_run_under_way_does_not_wait_for_a_party_that_it_can_do_without(site: Site) -> None:

@@ -13,17 +13,15 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, Failed, Misuse, SecuretmError
+from securetm.errors import Failed
 from securetm.federation.document_minimum import TooFewToTakePart
 from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation.parties import Workers
 from securetm.federation.simulation.simulation import execute, make_party
-from securetm.federation.sources import corpora_of
 from securetm.federation.transcript import Transcript
 from securetm.federation.wire import wire
 from securetm.federation.wire.wire import MOST_BYTES
 from securetm.models.quality import perplexity
-from securetm.models.questions.words import choose_vocabulary
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.runs.finished import FinishedRun
@@ -81,12 +79,6 @@ def test_a_worker_that_dies_is_named_with_its_parties() -> None:
 # ---- learning ------------------------------------------------------------------------------------------------------
 
 
-def test_training_beats_the_untrained_model(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    plan = small_plan(model__learning_rate=0.01, training__rounds=40)
-    result = ran(tmp_path / "run", plan, corpora, comparison=False)
-    assert result["quality"]["held_out"] < 0.98 * untrained(plan, tmp_path / "run")
-
-
 def untrained(plan: Plan, path: Path) -> float:
     """Held-out perplexity of the model before its first round, over the same documents."""
     finished, folder, model = FinishedRun.open(path), reopen(path), agree(plan).model
@@ -137,77 +129,12 @@ def test_with_a_public_file_no_partys_words_travel(corpora: Mapping[str, Corpus]
     assert not any(word.encode() in everything for word in own)
 
 
-def test_a_union_is_what_counting_in_one_place_gives(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    plan = small_plan(vocabulary__max_words=25, vocabulary__min_documents=20, vocabulary__max_share=0.6, training__rounds=1)
-    execute(begin(tmp_path / "run", plan, corpora, with_content=True), Unwatched(), comparison=False)
-    whole = Corpus.concat(list(corpora.values()))
-    expected = choose_vocabulary(whole.vocabulary, len(whole), whole.document_frequencies(), 25, 20, 0.6)
-    assert FinishedRun.open(tmp_path / "run").vocabulary == expected
-    assert 2 < len(expected) < len(whole.vocabulary)
-    first, second = adoptions(tmp_path / "run")
-    assert tuple(first) == whole.vocabulary
-    assert tuple(second) == expected
-
-
-def adoptions(path: Path) -> list[list[str]]:
-    """The lists of words that the first party was told, in order."""
-    told = [body.words.decode().split("\n") for body in requests(path) if isinstance(body, wire.Adopt)]
-    return told[:: len(reopen(path).members)]
-
-
 # ---- parties of almost nothing -------------------------------------------------------------------------------------
-
-
-SCANT = {"one document": ["river boat fish"], "words that only it has": ["quux xyzzy"] * 3, "one word": ["river"]}
-
-
-@pytest.mark.parametrize("what", SCANT)
-def test_a_party_of_almost_nothing_takes_part(what: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    with_it = {**corpora, "east": Corpus.from_strings(SCANT[what], name="east")}
-    plan = small_plan(training__rounds=3, vocabulary__min_documents=4)
-    result = ran(tmp_path / "run", plan, with_it)
-    assert np.isfinite(list(result["quality"].values())).all()
-    assert_real_topics(tmp_path / "run")
-    assert "east" in result["alone"]
-    assert np.isfinite(result["prevalence"]["east"]).all()
 
 
 def test_a_party_without_any_document_says_so_by_name(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     with pytest.raises(TooFewToTakePart, match="west has too few documents"):
         ran(tmp_path / "run", small_plan(), {**corpora, "west": corpora["west"].select(np.zeros(0, np.int64))})
-
-
-def assert_real_topics(path: Path) -> None:
-    finished = FinishedRun.open(path)
-    topics = finished.model.topics(finished.state)
-    assert np.isfinite(topics).all()
-    assert np.allclose(topics.sum(axis=1), 1)
-
-
-def test_more_topics_than_documents(tmp_path: Path) -> None:
-    few = {name: Corpus.from_strings([" ".join(SUBJECTS[name])] * 3, name=name) for name in ("north", "south")}
-    ran(tmp_path / "run", small_plan(model__n_topics=30, training__rounds=3), few, comparison=False)
-    assert_real_topics(tmp_path / "run")
-
-
-def test_no_word_is_in_enough_documents(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    with pytest.raises(Misuse, match="none of 40 words") as refusal:
-        ran(tmp_path / "run", small_plan(vocabulary__min_documents=1000), corpora, comparison=False)
-    assert refusal.value.advice()
-
-
-def test_a_vocabulary_of_one_word_is_refused(tmp_path: Path) -> None:
-    alike = {name: Corpus.from_strings(["river " + name] * 5, name=name) for name in ("north", "south")}
-    with pytest.raises(Misuse) as refusal:
-        ran(tmp_path / "run", small_plan(vocabulary__min_documents=6), alike, comparison=False)
-    assert refusal.value.advice()
-
-
-def test_steps_that_are_far_too_long_end_in_a_letter(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    plan = small_plan(model__learning_rate=1e30, model__optimiser="sgd", training__rounds=20)
-    with pytest.raises(SecuretmError) as failure, np.errstate(all="ignore"):
-        ran(tmp_path / "run", plan, corpora, comparison=False)
-    assert "learning_rate" in failure.value.advice()
 
 
 def test_a_model_without_torch_does_not_wait_for_it() -> None:
@@ -218,11 +145,3 @@ def test_a_model_without_torch_does_not_wait_for_it() -> None:
         "assert check('masked', 'lda', None, 5) == []; sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
-
-
-def test_docstrings_give_as_many_parties_as_are_asked_for() -> None:
-    everybody = corpora_of(small_plan(profile="open"), Unwatched())
-    two = corpora_of(small_plan(profile="open", corpus={"parties": 2}), Unwatched())
-    assert list(two) == list(everybody)[:2]
-    with pytest.raises(BadSetting, match="is 6; it must be at most 5"):
-        corpora_of(small_plan(profile="open", corpus={"parties": 6}), Unwatched())

@@ -42,31 +42,6 @@ def test_settled(history: list[float], settled: bool) -> None:
     assert stopping(history).settled() is settled
 
 
-def test_without_tolerance_standing_still_is_settled() -> None:
-    assert stopping([5.0, 5.0, 5.0], tolerance=0.0).settled()
-    assert not stopping([5.0, 5.0, 4.999], tolerance=0.0).settled()
-
-
-@pytest.mark.parametrize("stop", ["weights", "held_out"])
-def test_measures_are_taken_every_so_many_rounds(stop: str) -> None:
-    assert [n for n in range(1, 13) if stopping([], stop=stop, every=5).due(n)] == [5, 10]
-
-
-def test_a_number_of_rounds_needs_no_measure() -> None:
-    assert not any(stopping([], stop="rounds", every=1).due(n) for n in range(1, 9))
-
-
-def test_the_best_so_far_is_noted() -> None:
-    judged = stopping([])
-    assert [judged.note(value) for value in (3.0, 4.0, 2.0, 2.0)] == [True, False, True, True]
-    assert judged.history == [3.0, 4.0, 2.0, 2.0]
-
-
-def test_what_is_not_a_number_is_never_the_best() -> None:
-    judged = stopping([])
-    assert [judged.note(value) for value in (float("nan"), 3.0, float("nan"), 2.0)] == [False, True, False, True]
-
-
 def test_relative_change_looks_at_weights_only() -> None:
     before = {"weights": np.array([3.0, 4.0]), "step": np.array([1])}
     after = {"weights": np.array([3.0, 4.5]), "step": np.array([900])}

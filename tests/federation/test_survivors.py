@@ -11,7 +11,6 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.errors import Refused, TooFewParties
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.coordinator.training import start
@@ -105,14 +104,6 @@ def begun(site: Site) -> tuple[Coordinator, dict[str, np.ndarray]]:
     tell_words(coordinator, words_of_before(coordinator) if known else new_words(coordinator))
     state = start(coordinator, coordinator.questions.vocabulary)
     return coordinator, dict(state)
-
-
-def test_where_too_few_are_left_because_messages_were_refused_the_first_refusal_is_raised(site: Site) -> None:
-    coordinator = site.coordinator()
-    site.parties.cut = True
-    with pytest.raises(Refused, match="north") as refusal:
-        coordinator.prepare()
-    assert isinstance(refusal.value.__cause__, TooFewParties)
 
 
 def test_a_round_that_was_opened_is_opened_again_over_the_same_parties_only(site: Site) -> None:

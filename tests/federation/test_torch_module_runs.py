@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, Mistake
+from securetm.errors import Mistake
 from securetm.federation.folder import begin
 from securetm.federation.refusal_errors import NotAllowedHere
 from securetm.federation.simulation.simulation import execute
-from securetm.models.stored_model import check_plan_of
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.runs.finished import FinishedRun
@@ -82,13 +81,6 @@ def test_the_source_belongs_to_the_agreement(tmp_path: Path, monkeypatch: pytest
     assert before.model.settings["source"] != after.model.settings["source"]
     with pytest.raises(Mistake):
         agree(before)
-
-
-def test_a_plan_without_a_module() -> None:
-    with pytest.raises(BadSetting, match="must name a class"):
-        small_plan(model={"name": "torch-module"})
-    with pytest.raises(Mistake):
-        small_plan(model={"name": "torch-module", "module": "nowhere_at_all:Network"})
 
 
 def test_organisations_train_it_and_a_policy_may_forbid_it_before_it_is_imported(
@@ -171,21 +163,3 @@ def test_no_folder_makes_anybody_run_its_code(command: tuple[str, ...], theirs: 
     assert said.returncode != 0
     assert "no file of a run or model makes securetm import code" in said.stderr
     assert not (theirs / "their_package" / "ran").exists()
-
-
-def test_a_class_that_its_user_names_imports_or_installed_is_loaded(theirs: Path) -> None:
-    imported = _asked(theirs, "-c", f"import their_package.network; {LOADS}")
-    assert imported.stdout == "2\n", imported.stderr
-    named = _asked(theirs, "-m", "securetm.cli.main", "topics", "run", SECURETM_NETWORKS=f"another:Class, {THEIRS}")
-    assert named.returncode == 0, named.stderr
-    installed = theirs / "theirs-1.dist-info"
-    installed.mkdir()
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1\n", "utf-8")
-    (installed / "entry_points.txt").write_text(f"[securetm.networks]\nsmall = {THEIRS}\n", "utf-8")
-    assert _asked(theirs, "-c", LOADS).stdout == "2\n"
-
-
-def test_what_a_folder_names_is_found_wherever_it_stands(tmp_path: Path) -> None:
-    for table in ({"module": "unheard_of:Network"}, {"settings": {"module": "unheard_of:Network"}}):
-        with pytest.raises(Mistake):
-            check_plan_of("run.json", {"model": {"name": "torch-module", **table}})

@@ -66,17 +66,3 @@ def test_dropping_what_is_asked_again_keeps_its_bytes(tmp_path: Path) -> None:
     assert transcript.rows("SELECT SUM(bytes) FROM messages") == [(30,)]
     transcript.close()
     assert os.listdir(tmp_path) == ["messages.sqlite"]
-
-
-def test_equal_runs_keep_equal_files_and_send_as_much_whatever_is_recorded(
-    corpora: Mapping[str, Corpus], tmp_path: Path
-) -> None:
-    """A party's memory is kept now and then, as the clock says, and run.json has the run's own name and keys."""
-    plan = small_plan(model=LDA, training__rounds=2)
-    one, two = (execute(begin(tmp_path / run, plan, corpora, with_content=run == "two"), Unwatched()) for run in ("one", "two"))
-    assert (one["bytes_up"], one["bytes_down"]) == (two["bytes_up"], two["bytes_down"])
-    files = [path.relative_to(tmp_path / "one") for path in sorted((tmp_path / "one").rglob("*")) if path.is_file()]
-    equal = [f for f in files if f.suffix in (".safetensors", ".txt", ".npz") and not f.name.startswith("memory-")]
-    assert {f.name for f in equal} >= {"model.safetensors", "checkpoint.safetensors", "alone.safetensors", "corpus.npz"}
-    for file in equal:
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes(), file

@@ -57,16 +57,6 @@ def test_what_too_few_documents_show_is_not_told(corpora: Mapping[str, Corpus], 
 # ---- the comparison with each party alone ----------------------------------------------------------------------------
 
 
-def test_a_small_run_is_compared_with_all_its_documents(compared: Mapping[str, Any]) -> None:
-    result = compared
-    told = result["comparison"]
-    assert told["made"]
-    assert not told["sampled"]
-    assert told["seconds"] > 0
-    for figures in (*result["alone"].values(), *result["shared_at_party"].values()):
-        assert figures["held_out_low"] < figures["held_out"] < figures["held_out_high"]
-
-
 def test_a_large_run_is_compared_by_a_sample(
     corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,15 +108,3 @@ def test_perplexity_does_not_make_a_model_useful_that_read_the_whole_text(
     assert result["baseline"]["from_whole_texts"] is True
     assert result["useful"] is False or "made of all its words" in of_use(result)
     assert "made of all its words" in of_use({**result, "useful": None})
-
-
-@pytest.mark.parametrize(
-    ("topics", "epsilon", "said"), [("public", 1.0, True), ("public", None, False), ("moments", 1.0, False)]
-)
-def test_a_private_model_of_no_use_is_told_what_short_texts_may_begin_with(
-    topics: str, epsilon: float | None, said: bool
-) -> None:
-    told = {"model": 560.0, "word_frequencies": 438.0, "uniform": 2_000.0, "documents": 9, "gain": {"low": -0.3, "high": -0.2}}
-    result = {"baseline": told, "useful": False, "spent": [{"epsilon": epsilon}], "start": {"topics": topics}}
-    assert ("training.document_length=5" in of_use(result)) is said
-    assert "What helps: more documents" in of_use({**result, "start": None})  # a run of an earlier version

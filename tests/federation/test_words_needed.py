@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from securetm import federate
-from securetm.cli.budget_profile import ProfileQuestion
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed, Mistake
 from securetm.federation.budget.forecast import needed_by
@@ -17,7 +16,6 @@ from securetm.federation.budget.prices import PlannedSpending, calibrated
 from securetm.mechanisms.word_selection import WordSelection
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import plan_from_tables, read_plan
-from securetm.reports.profiles import explain
 
 DP = {"profile": "dp-local", "privacy.epsilon": 8.0, "model.n_topics": 3, "training.rounds": 2}
 
@@ -54,16 +52,6 @@ def test_a_selection_that_found_nothing_names_the_noise(tmp_path: Path) -> None:
     assert "min_documents" not in str(failure.value) + failure.value.advice()
 
 
-def test_it_is_said_before_a_run() -> None:
-    needed = needed_by(agree(read_plan(None, {"profile": "dp-distributed"})))
-    assert needed is not None
-    assert "documents of all parties together" in explain("dp-distributed", 5)["spent"]
-    assert "documents of one party" in explain("dp-local", 5)["spent"]
-    assert "documents of one party" not in explain("masked", 5)["spent"]
-    assert ProfileQuestion("dp-distributed", 5, None, 500).run().found_from == needed.found_from
-    assert needed_by(agree(read_plan(None, {"profile": "masked"}))) is None
-
-
 def spending(profile: str = "dp-central", **vocabulary: str) -> PlannedSpending:
     tables = {"profile": profile, "training": {"rounds": 3}, "vocabulary": {"max_words": 100, **vocabulary}}
     listed = tuple(f"word{n}" for n in range(100)) if vocabulary else None
@@ -81,7 +69,3 @@ def test_the_search_for_words_is_counted_before_the_first_round() -> None:
     assert epsilons == sorted(epsilons)
     assert epsilons[-1] == pytest.approx(3.0, rel=0.01)
     assert public.after(0) == {"unit": "document", "epsilon": 0.0, "delta": 1e-5, "budget": 3.0}
-
-
-def test_nothing_is_said_where_there_is_no_budget() -> None:
-    assert spending("masked").after(0) is None

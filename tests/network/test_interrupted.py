@@ -13,7 +13,7 @@ from dataclasses import replace
 import grpc
 import pytest
 
-from securetm.errors import Failed, Mistake
+from securetm.errors import Failed
 from securetm.federation.network import hub as hub_module
 from securetm.federation.network.connections import Spool, SpoolRoom
 from securetm.federation.network.dialing import channel_options
@@ -21,7 +21,7 @@ from securetm.federation.network.events import Closing, OldTls, TooSlow, WrongFr
 from securetm.federation.network.frames import METHOD, unpacked
 from securetm.federation.network.handshake import Admission, channel_credentials
 
-from .meeting import AGREED, PATIENCE, Events, Meeting, Parties, free_port
+from .meeting import AGREED, PATIENCE, Events, Meeting, Parties
 
 pytestmark = pytest.mark.own_draws
 LONG = 3_000_000
@@ -173,17 +173,6 @@ def test_a_spool_leaves_no_file(tmp_path) -> None:
     assert room.used == 0
 
 
-def test_a_port_that_is_taken(meeting: Meeting) -> None:
-    first, second = meeting.hub(), meeting.hub()
-    first.start()
-    try:
-        with pytest.raises(Mistake, match="this machine does not let the coordinator listen at"):
-            second.start()
-    finally:
-        second.close()
-        first.close()
-
-
 @contextmanager
 def raw_stream(meeting: Meeting, frames: Iterator[bytes]) -> Iterator[grpc.Call]:
     """A stream of the party north, without anything of ours."""
@@ -243,14 +232,3 @@ def test_an_older_tls_is_refused_by_name_too(meeting: Meeting) -> None:
     admission = Admission(meeting.keys["coordinator"], meeting.roster, AGREED, bytes(16))
     with pytest.raises(OldTls):
         admission.welcome(None, bytes(32), {"ssl_tls_version": [b"TLSv1.2"]})
-
-
-def test_no_coordinator_listens_yet(meeting: Meeting) -> None:
-    """The party goes on dialing until it is stopped."""
-    heard = Events()
-    nowhere = replace(meeting, roster=replace(meeting.roster, address=f"127.0.0.1:{free_port()}"))
-    with Parties() as parties:
-        stop = parties.run(nowhere.dialer("north", events=heard), lambda request: request)
-        heard.wait("refused", "coordinator", times=3)
-        stop.set()
-    assert parties.ended == {"north": False}

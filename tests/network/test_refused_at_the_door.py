@@ -29,7 +29,6 @@ from securetm.federation.network.events import (
     WrongHello,
 )
 from securetm.federation.network.frames import packed, unpacked
-from securetm.federation.network.handshake import CertificateNotAccepted
 from securetm.federation.network.hub import Hub
 
 from .meeting import AGREED, PATIENCE, Events, Meeting, Parties
@@ -91,10 +90,6 @@ def test_a_reason_that_nobody_knows_is_malformed() -> None:
     hello.signature = bytes(64)
     with pytest.raises(Malformed, match="none that is known"):
         unpacked(packed(hello=hello), "a party", "hello")
-
-
-def test_nobody_there_is_not_told(meeting: Meeting) -> None:
-    assert not meeting.at_another_port().dialer("north").decline("OutOfBudget")
 
 
 def test_another_roster(hub: Hub, meeting: Meeting, events: Events) -> None:
@@ -182,21 +177,6 @@ def test_a_certificate_that_ended(meeting: Meeting, events: Events) -> None:
     later = now_utc() + timedelta(days=2)
     early = meeting.with_member(meeting.entry(meeting.authority, "north", meeting.keys["north"], later))
     assert isinstance(raised(early), CertificateNotYetValid)
-
-
-def test_a_certificate_that_ended_at_the_coordinators_clock(meeting: Meeting, events: Events, monkeypatch) -> None:
-    """The party's clock is late, so that it dials; TLS at the coordinator ends the handshake."""
-    from securetm.federation.network import dialing
-
-    then = now_utc() - timedelta(days=40)
-    expired = meeting.with_member(meeting.entry(meeting.authority, "north", meeting.keys["north"], then, 30))
-    monkeypatch.setattr(dialing, "now_utc", lambda: then + timedelta(days=1))
-    hub = expired.hub(events)
-    hub.start()
-    try:
-        assert isinstance(raised(expired), CertificateNotAccepted)
-    finally:
-        hub.close()
 
 
 def test_another_coordinator_answers(hub: Hub, meeting: Meeting) -> None:
