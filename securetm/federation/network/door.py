@@ -14,7 +14,6 @@ import resource
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import cast
 
 MOST_STRANGERS = 256
 PATIENCE = 20.0  # seconds for a handshake and a hello
@@ -29,124 +28,24 @@ _BACKLOG = 4_096
 
 
 @dataclass(eq=False)
-class Stranger(asyncio.Protocol):
+class Stranger:
     """One connection from outside, and the one behind the door that its bytes go to."""
 
-    door: Door
-    address: str = ""
-    outside: asyncio.Transport | None = None
-    inside: asyncio.Transport | None = None
+    outside: asyncio.StreamWriter
+    address: str
+    inside: asyncio.StreamWriter | None = None
     port: int = 0  # of its connection behind the door, by which the server knows it
     timer: asyncio.TimerHandle | None = None
     stage: int = SILENT
     answered: bool = False  # by the server
-    _first: bytearray = field(default_factory=bytearray)
-    _opening: asyncio.Task[None] | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Takes a place among the strangers."""
-        self.outside = cast("asyncio.Transport", transport)
-        self.outside.set_write_buffer_limits(_ROOM)
-        self.address = str((self.outside.get_extra_info("peername") or ("",))[0])
-        self.door.entered(self)
-
-    def data_received(self, data: bytes) -> None:
-        """Passes bytes on. What does not begin as a handshake does not pass."""
-        if self.inside is not None:
-            self.inside.write(data)
-            if self.stage == SPOKE and self.answered:
-                self.door.went_on(self, WENT_ON)
-            return
-        self._first += data
-        length = int.from_bytes(self._first[3:_HEADER], "big") if len(self._first) >= _HEADER else 0
-        if self._first[0] != _TLS or length > _LONGEST:
-            self.end()
-        elif length and len(self._first) >= _HEADER + length and self._opening is None and self.outside is not None:
-            self.outside.pause_reading()
-            self.door.went_on(self, SPOKE)
-            self._opening = asyncio.ensure_future(self._open())
-
-    async def _open(self) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            await loop.create_connection(lambda: Behind(self), "127.0.0.1", self.door.server_port)
-        except OSError:
-            self.end()
-            return
-        if self.inside is not None and self.outside is not None and not self.outside.is_closing():
-            self.inside.write(bytes(self._first))
-            self._first.clear()
-            self.outside.resume_reading()
-        else:
-            self.end()
-
-    def pause_writing(self) -> None:
-        """The other end does not read: the server waits."""
-        if self.inside is not None:
-            self.inside.pause_reading()
-
-    def resume_writing(self) -> None:
-        """The other end reads again."""
-        if self.inside is not None:
-            self.inside.resume_reading()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The connection has ended."""
-        del exc
-        self.outside = None
-        self.end()
 
     def end(self) -> None:
         """Ends both connections. What was written before still leaves, if the other end reads it soon."""
-        self.door.left(self)
-        for transport in (self.inside, self.outside):
-            if transport is not None and not transport.is_closing():
-                transport.close()
-                if transport.get_write_buffer_size():
-                    asyncio.get_running_loop().call_later(_LAST_WORDS, transport.abort)
-
-    def abort(self) -> None:
-        """Ends both connections at once."""
-        self.door.left(self)
-        for transport in (self.inside, self.outside):
-            if transport is not None:
-                transport.abort()
-
-
-@dataclass(eq=False)
-class Behind(asyncio.Protocol):
-    """The connection of a stranger behind the door."""
-
-    stranger: Stranger
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The server will know the stranger by this connection's port."""
-        inside = cast("asyncio.Transport", transport)
-        inside.set_write_buffer_limits(_ROOM)
-        self.stranger.inside, self.stranger.port = inside, int(inside.get_extra_info("sockname")[1])
-        self.stranger.door.opened(self.stranger)
-
-    def data_received(self, data: bytes) -> None:
-        """Passes bytes on."""
-        self.stranger.answered = True
-        if self.stranger.outside is not None:
-            self.stranger.outside.write(data)
-
-    def pause_writing(self) -> None:
-        """The server does not read: the other end waits."""
-        if self.stranger.outside is not None:
-            self.stranger.outside.pause_reading()
-
-    def resume_writing(self) -> None:
-        """The server reads again."""
-        if self.stranger.outside is not None:
-            self.stranger.outside.resume_reading()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The server has ended the connection."""
-        del exc
-        self.stranger.inside = None
-        self.stranger.end()
+        for writer in (self.inside, self.outside):
+            if writer is not None and not writer.transport.is_closing():
+                writer.close()
+                if writer.transport.get_write_buffer_size():
+                    asyncio.get_running_loop().call_later(_LAST_WORDS, writer.transport.abort)
 
 
 @dataclass(eq=False)
@@ -181,9 +80,8 @@ class Door:
         self.server_port = server_port
         _allow_files(3 * self.most + _SPARE)
         host, _, port = address.rpartition(":")
-        loop = asyncio.get_running_loop()
         inner = host[1:-1] if host.startswith("[") else host
-        self._listening = await loop.create_server(lambda: Stranger(self), inner, int(port), backlog=_BACKLOG)
+        self._listening = await asyncio.start_server(self._serve, inner, int(port), backlog=_BACKLOG)
         return int(self._listening.sockets[0].getsockname()[1])
 
     def close(self) -> None:
@@ -207,32 +105,84 @@ class Door:
     def release(self, peer: str) -> None:
         """The member's stream has ended: the connection is a stranger's again."""
         if (one := self._by_port.get(_port(peer))) is not None and one not in self._strangers[one.stage]:
-            self.entered(one)
+            self._enter(one)
 
-    # ---- what connections say ----
+    # ---- a connection, from its first byte to its last ----
 
-    def entered(self, one: Stranger) -> None:
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.transport.set_write_buffer_limits(_ROOM)
+        one = Stranger(writer, str((writer.get_extra_info("peername") or ("",))[0]))
+        self._enter(one)
+        try:
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+                await self._carry(one, reader)
+        finally:
+            self._left(one)
+            one.end()
+
+    def _enter(self, one: Stranger) -> None:
         """Takes a stranger in, and sends one away where there are too many."""
         self._strangers[one.stage][one] = None
         self._from[one.address] += 1
-        one.timer = asyncio.get_running_loop().call_later(self.patience, one.abort)
+        one.timer = asyncio.get_running_loop().call_later(self.patience, self._send_away, one)
         if self._from[one.address] > self.most_of_address:
-            next(other for other in chain(*self._strangers) if other.address == one.address).abort()
+            self._send_away(next(other for other in chain(*self._strangers) if other.address == one.address))
         elif sum(map(len, self._strangers)) > self.most_strangers:
-            next(chain(*self._strangers)).abort()
+            self._send_away(next(chain(*self._strangers)))
 
-    def went_on(self, one: Stranger, stage: int) -> None:
+    async def _carry(self, one: Stranger, reader: asyncio.StreamReader) -> None:
+        """Passes bytes on in both directions until one end is gone. What does not begin as a handshake does not pass."""
+        first = await reader.readexactly(1)
+        if first[0] != _TLS:
+            return
+        first += await reader.readexactly(_HEADER - 1)
+        length = int.from_bytes(first[3:], "big")
+        if not 0 < length <= _LONGEST:
+            return
+        first += await reader.readexactly(length)
+        self._goes_on(one, SPOKE)
+        answers, one.inside = await asyncio.open_connection("127.0.0.1", self.server_port)
+        one.inside.transport.set_write_buffer_limits(_ROOM)
+        one.port = int(one.inside.get_extra_info("sockname")[1])
+        self._by_port[one.port] = one
+        one.inside.write(first)
+        ways = [asyncio.ensure_future(way) for way in (self._inwards(one, reader, one.inside), self._outwards(one, answers))]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for way in ways:
+                way.cancel()
+
+    async def _inwards(self, one: Stranger, reader: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(_ROOM):
+                to.write(data)
+                if one.stage == SPOKE and one.answered:
+                    self._goes_on(one, WENT_ON)
+                await to.drain()
+
+    async def _outwards(self, one: Stranger, answers: asyncio.StreamReader) -> None:
+        with contextlib.suppress(OSError):
+            while data := await answers.read(_ROOM):
+                one.answered = True
+                one.outside.write(data)
+                await one.outside.drain()
+
+    def _goes_on(self, one: Stranger, stage: int) -> None:
         """The stranger is further in its handshake."""
         if one in self._strangers[one.stage]:
             del self._strangers[one.stage][one]
             self._strangers[stage][one] = None
         one.stage = stage
 
-    def opened(self, one: Stranger) -> None:
-        """The connection behind the door is open."""
-        self._by_port[one.port] = one
+    def _send_away(self, one: Stranger) -> None:
+        """Ends both connections at once."""
+        self._left(one)
+        for writer in (one.inside, one.outside):
+            if writer is not None:
+                writer.transport.abort()
 
-    def left(self, one: Stranger) -> None:
+    def _left(self, one: Stranger) -> None:
         """The connection has ended."""
         self._no_stranger(one)
         if self._by_port.get(one.port) is one:
