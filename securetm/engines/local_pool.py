@@ -9,16 +9,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, cast
 
-from securetm.contracts import Engine
-from securetm.engines.tasks import Event, TriedTask, carried_out, packed, packed_outcome, tried, unpacked
+from securetm.engines.tasks import Crew, Event, TriedTask, packed, packed_outcome, tried, unpacked
 from securetm.settings import require
 
 HELLO, WORK, TASK = b"hello", b"work", b"task"  # the first message of a worker; what goes before a message to it
@@ -127,18 +126,15 @@ class LocalWorker:
         self.channel.send_bytes(content)
 
 
-T = TypeVar("T")
-R = TypeVar("R")
 MOST_WORKERS = 256
 
 
 @dataclass(eq=False)
-class LocalPool(Engine):
+class LocalPool(Crew):
     """An engine of so many processes. They start with the first tasks, stay for the next call, and end with this process."""
 
     workers: int = 0  # 0: one for each processor
     threads: int = 1  # of each worker
-    _crew: _LocalCrew = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuses numbers that cannot be."""
@@ -146,29 +142,9 @@ class LocalPool(Engine):
             value = getattr(self, name)
             require(least <= value <= MOST_WORKERS, "[engine]", name, value, f"must be from {least} to {MOST_WORKERS}")
         self.workers = self.workers or os.cpu_count() or 1
-        self._crew = _LocalCrew(self.workers, self.threads)
-
-    def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
-        """The results as they arrive; one call at a time."""
-        try:
-            self._crew.begin(packed("the question", work))
-            yield from carried_out(self._crew, self.workers, tasks)
-        finally:
-            self._crew.begin(b"")  # what workers still do for a call that was given up is of no use to the next
-
-    def close(self) -> None:
-        """Ends every worker. A later call starts new ones."""
-        self._crew.close()
-
-
-class _LocalCrew:
-    """The processes of a pool (dispatch.Crew)."""
-
-    def __init__(self, most: int, threads: int) -> None:
-        self._most, self._threads = most, threads
         self._started = self._call = 0
         self._work = b""
-        self._workers: dict[str, LocalWorker] = {}
+        self._running: dict[str, LocalWorker] = {}
 
     def begin(self, work: bytes) -> None:
         """Begins a call."""
@@ -176,40 +152,40 @@ class _LocalCrew:
 
     def free(self, wanted: int) -> Sequence[str]:
         """At most so many workers that have no task."""
-        for worker in [one for one in self._workers.values() if one.has_ended and not one.busy]:
+        for worker in [one for one in self._running.values() if one.has_ended and not one.busy]:
             self._lost(worker)
-        found = [name for name, worker in self._workers.items() if not worker.busy]
-        while len(found) < wanted and len(self._workers) < self._most:
+        found = [name for name, worker in self._running.items() if not worker.busy]
+        while len(found) < wanted and len(self._running) < self.workers:
             found.append(self._start())
         return sorted(found, key=self.place)[:wanted]
 
     def place(self, worker: str) -> int:
         """The worker's place, which was that of the lost one that it replaces."""
-        return self._workers[worker].place
+        return self._running[worker].place
 
     def give(self, worker: str, task: Any) -> None:
         """Sends a task, and before it the work, once to each worker."""
-        self._workers[worker].give(self._call, self._work, packed("a task", task))
+        self._running[worker].give(self._call, self._work, packed("a task", task))
 
     def events(self) -> Sequence[Event]:
         """Waits until a busy worker has a result or is lost; nothing, if that was of an earlier call or it has only begun."""
-        busy = {worker.channel: worker for worker in self._workers.values() if worker.busy}
+        busy = {worker.channel: worker for worker in self._running.values() if worker.busy}
         ready = [busy[cast("Connection", channel)] for channel in wait(list(busy))]
         return [event for worker in ready if (event := self._heard(worker)) is not None]
 
     def close(self) -> None:
         """Ends every worker."""
-        for worker in self._workers.values():
+        for worker in self._running.values():
             worker.channel.close()  # all of them end at the same time
-        while self._workers:
-            self._lost(next(iter(self._workers.values())))
+        while self._running:
+            self._lost(next(iter(self._running.values())))
 
     def _start(self) -> str:
         self._started += 1
-        taken = {worker.place for worker in self._workers.values()}
-        place = next(place for place in range(self._most) if place not in taken)
-        worker = LocalWorker.start(f"worker {self._started}", place, self._threads)
-        self._workers[worker.name] = worker
+        taken = {worker.place for worker in self._running.values()}
+        place = next(place for place in range(self.workers) if place not in taken)
+        worker = LocalWorker.start(f"worker {self._started}", place, self.threads)
+        self._running[worker.name] = worker
         return worker.name
 
     def _heard(self, worker: LocalWorker) -> Event | None:
@@ -224,5 +200,5 @@ class _LocalCrew:
         return Event(worker.name, unpacked(content))
 
     def _lost(self, worker: LocalWorker) -> str:
-        del self._workers[worker.name]
+        del self._running[worker.name]
         return worker.end()

@@ -16,18 +16,17 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
-from securetm.contracts import Engine
 from securetm.engines.listening import is_loopback
-from securetm.engines.tasks import Event, carried_out, packed, unpacked
+from securetm.engines.tasks import Crew, Event, packed, unpacked
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Mistake
 from securetm.private_files import private_file, writing
@@ -203,45 +202,9 @@ def local_environment(inherited: Mapping[str, str], token: Path) -> dict[str, st
     }
 
 
-T = TypeVar("T")
-R = TypeVar("R")
 WHERE = "[engine]"
 MOST_WORKERS = 4096
 _TLS_FILES = ("RAY_TLS_SERVER_CERT", "RAY_TLS_SERVER_KEY", "RAY_TLS_CA_CERT")
-
-
-@dataclass(eq=False)
-class RayEngine(Engine):
-    """Actors of Ray, one task each at a time. Ray starts with the first task."""
-
-    workers: int = 0  # 0: one for each processor of this machine
-    address: str = ""  # "host:port" of a cluster that is there; empty: one is started on this machine, for this party alone
-    _crew: RayCrew | None = field(default=None, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Refuses settings that cannot be, and a cluster that would let others in."""
-        require(0 <= self.workers <= MOST_WORKERS, WHERE, "workers", self.workers, f"must be from 0 to {MOST_WORKERS}")
-        require(not self.address or self.workers > 0, WHERE, "workers", self.workers, "must be at least 1 beside an address")
-        self.workers = self.workers or os.cpu_count() or 1
-        if find_spec("ray") is None:
-            raise Mistake("the engine ray needs Ray, which is not installed", hint="pip install 'securetm[ray]'")
-        if self.address:
-            check_address(self.address, os.environ)
-
-    def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
-        """The results as they arrive; one call at a time."""
-        crew = self._crew = self._crew or RayCrew(self.workers, self.address)
-        try:
-            crew.begin(packed("the question", work))
-            yield from carried_out(crew, self.workers, tasks)
-        finally:
-            crew.begin(b"")  # what actors still do for a call that was given up is of no use to the next
-
-    def close(self) -> None:
-        """Ends Ray."""
-        if self._crew is not None:
-            self._crew.end()
-        self._crew = None
 
 
 def check_address(address: str, environment: Mapping[str, str]) -> None:
@@ -277,11 +240,25 @@ def check_address(address: str, environment: Mapping[str, str]) -> None:
         )
 
 
-class RayCrew:
-    """The workers of one driver (dispatch.Crew). If the driver is lost, so are all of them, and another one is started."""
+@dataclass(eq=False)
+class RayEngine(Crew):
+    """Actors of Ray, one task each at a time. Ray starts with the first task.
 
-    def __init__(self, workers: int, address: str) -> None:
-        self.workers, self.address = workers, address
+    If the driver is lost, so are all its workers, and another one is started.
+    """
+
+    workers: int = 0  # 0: one for each processor of this machine
+    address: str = ""  # "host:port" of a cluster that is there; empty: one is started on this machine, for this party alone
+
+    def __post_init__(self) -> None:
+        """Refuses settings that cannot be, and a cluster that would let others in."""
+        require(0 <= self.workers <= MOST_WORKERS, WHERE, "workers", self.workers, f"must be from 0 to {MOST_WORKERS}")
+        require(not self.address or self.workers > 0, WHERE, "workers", self.workers, "must be at least 1 beside an address")
+        self.workers = self.workers or os.cpu_count() or 1
+        if find_spec("ray") is None:
+            raise Mistake("the engine ray needs Ray, which is not installed", hint="pip install 'securetm[ray]'")
+        if self.address:
+            check_address(self.address, os.environ)
         self._driver: RayDriver | None = None
         self._busy: dict[str, int] = {}  # the ticket of each worker's task; 0: it has none
         self._places: dict[str, int] = {}
@@ -342,14 +319,14 @@ class RayCrew:
                 self._places.pop(worker, None)
                 return [Event(worker, lost=how)] if ticket >= self._first else []
             case ("refused", problem):
-                self.end()
+                self.close()
                 raise problem
         return self._without_driver()
 
     def _without_driver(self) -> list[Event]:
         """The driver is gone, and its workers with it."""
         said, lost = self.driver.last_words(), self._busy
-        self.end()
+        self.close()
         if all(ticket < self._first for ticket in lost.values()):  # none had a task yet
             raise Failed(
                 "Ray did not start: {problem}",
@@ -358,7 +335,7 @@ class RayCrew:
             )
         return [Event(name, lost=f"ended with Ray: {said}") for name, ticket in lost.items() if ticket >= self._first]
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Ends Ray with all of its processes."""
         driver, self._driver, self._busy, self._places = self._driver, None, {}, {}
         if driver is not None:

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import pickle
 import traceback
+from abc import abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
+from securetm.contracts import Engine
 from securetm.errors import Failed, SecuretmError
 
 T = TypeVar("T")
@@ -103,7 +105,6 @@ def _can_be_sent(problem: Exception) -> bool:
     return type(again) is type(problem)
 
 
-Given = TypeVar("Given", contravariant=True)
 MOST_AHEAD = 1  # for each worker, by how many tasks one may be ahead of another
 MOST_LOSSES = 4  # of workers with the same task: then it is given up
 
@@ -117,27 +118,39 @@ class Event:
     lost: str = ""  # how: "was killed by SIGKILL"
 
 
-class Crew(Protocol[Given]):
-    """The workers of one engine in one call, as the dispatch sees them.
+class Crew(Engine):
+    """An engine that hands tasks to workers which may be lost. Its methods are called by `carried_out`.
 
     A worker that takes the place of a lost one has a name of its own. Nothing of an earlier call is reported.
     """
 
+    def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
+        """The results as they arrive; one call at a time."""
+        try:
+            self.begin(packed("the question", work))
+            yield from carried_out(self, self.workers, tasks)
+        finally:
+            self.begin(b"")  # what workers still do for a call that was given up is of no use to the next
+
+    @abstractmethod
+    def begin(self, work: bytes) -> None:
+        """What all tasks of the next call share. What is still done for an earlier one is not reported."""
+
+    @abstractmethod
     def free(self, wanted: int) -> Sequence[str]:
         """At most so many workers that have no task, in the order of their places. Missing workers are started."""
-        ...
 
+    @abstractmethod
     def place(self, worker: str) -> int:
         """The worker's place among all, from 0. Who replaces a lost worker has its place."""
-        ...
 
-    def give(self, worker: str, task: Given) -> None:
-        """Sends a task to a free worker. If it is lost meanwhile, `events` says so."""
-        ...
+    @abstractmethod
+    def give(self, worker: str, task: Any) -> None:
+        """Sends a task to a free worker, and before its first one what all share. `events` says if it is lost meanwhile."""
 
+    @abstractmethod
     def events(self) -> Sequence[Event]:
         """Waits until something happens to a worker that has a task, and says what."""
-        ...
 
 
 class OwnTasks:
@@ -161,7 +174,7 @@ class OwnTasks:
         self._waiting[task % self._workers].appendleft(task)
 
 
-def carried_out(crew: Crew[T], workers: int, tasks: Sequence[T]) -> Iterator[Any]:
+def carried_out(crew: Crew, workers: int, tasks: Sequence[T]) -> Iterator[Any]:
     """The result of each task, as it arrives; raises what the work raises. A crew of so many workers carries them out."""
     waiting, held, losses = OwnTasks(len(tasks), workers), dict[str, int](), Counter[int]()
     while len(waiting) or held:
@@ -187,7 +200,7 @@ def carried_out(crew: Crew[T], workers: int, tasks: Sequence[T]) -> Iterator[Any
             yield outcome.value()
 
 
-def _hand_out(crew: Crew[T], tasks: Sequence[T], waiting: OwnTasks, held: dict[str, int]) -> None:
+def _hand_out(crew: Crew, tasks: Sequence[T], waiting: OwnTasks, held: dict[str, int]) -> None:
     for worker in crew.free(len(waiting)) if len(waiting) else ():
         held[worker] = waiting.next_for(crew.place(worker))
         crew.give(worker, tasks[held[worker]])

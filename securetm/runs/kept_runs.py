@@ -36,20 +36,20 @@ class KeptRun:
 
     name: str
     directory: str
-    kind: str  # simulation, coordinator or party
-    model: str
-    profile: str
-    parties: int | None
     begun: str  # UTC; of a party's run when it ended
-    finished: bool
-    rounds: int | None
-    perplexity: float | None
-    npmi: float | None
-    epsilon: float | None  # the most that one party spent
-    unit: str | None
-    seconds: float | None
-    bytes_sent: int | None
     size: int  # bytes on disk
+    kind: str = SIMULATION  # or coordinator, or party
+    model: str = ""
+    profile: str = ""
+    parties: int | None = None
+    finished: bool = False
+    rounds: int | None = None
+    perplexity: float | None = None
+    npmi: float | None = None
+    epsilon: float | None = None  # the most that one party spent
+    unit: str | None = None
+    seconds: float | None = None
+    bytes_sent: int | None = None
     trouble: str = ""  # why its files cannot be read
 
 
@@ -117,35 +117,15 @@ def _is_report(file: Path) -> bool:
 
 
 def _told(path: Path) -> KeptRun:
+    read = _at_party if not (path / RUN).is_file() else _of_result if (path / RESULT).is_file() else _of_record
     try:
-        facts = (
-            _at_party(path)
-            if not (path / RUN).is_file()
-            else _of_result(path)
-            if (path / RESULT).is_file()
-            else _of_record(path)
-        )
+        facts = read(path)
     except (SecuretmError, OSError) as problem:
         facts = {"trouble": str(problem)}
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         facts = {"trouble": str(DamagedStore(str(path), "it is not the record of a run"))}
-    unknown: dict[str, Any] = {
-        "kind": SIMULATION,
-        "model": "",
-        "profile": "",
-        "finished": False,
-        **dict.fromkeys(("parties", "rounds", "perplexity", "npmi", "epsilon", "unit", "seconds", "bytes_sent")),
-        "begun": _when(path),
-    }
-    return KeptRun(
-        **{
-            "name": path.resolve().name,
-            "directory": str(path),
-            "size": sum(one.lstat().st_size for one in path.rglob("*") if one.is_file() and not one.is_symlink()),
-            **unknown,
-            **facts,
-        }
-    )
+    size = sum(one.lstat().st_size for one in path.rglob("*") if one.is_file() and not one.is_symlink())
+    return KeptRun(**{"name": path.resolve().name, "directory": str(path), "begun": _when(path), "size": size, **facts})
 
 
 def _of_result(path: Path) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def gate(tmp_path: Path) -> Path:
 
 
 def pids(pool: LocalPool) -> set[int]:
-    return {worker.process.pid for worker in pool._crew._workers.values()}
+    return {worker.process.pid for worker in pool._running.values()}
 
 
 def kill_at(gate: Path, times: int) -> tuple[Thread, list[int]]:
@@ -69,7 +69,7 @@ def test_making_a_pool_starts_no_process_and_closing_it_ends_all() -> None:
     pool = LocalPool(2)
     assert not pids(pool)
     list(pool.map(Squares(), range(3)))
-    running = [worker.process for worker in pool._crew._workers.values()]
+    running = [worker.process for worker in pool._running.values()]
     pool.close()
     assert all(process.returncode is not None for process in running)
     assert [square for square, _ in pool.map(Squares(), [5])] == [25]  # it can be used again

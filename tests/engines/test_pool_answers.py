@@ -47,7 +47,7 @@ class Struck(LocalPool):
     def map(self, work: Any, tasks: Any) -> Iterator[Any]:
         for number, result in enumerate(super().map(work, tasks)):
             if number < 2:
-                running = (worker.process for worker in self._crew._workers.values() if worker.busy)
+                running = (worker.process for worker in self._running.values() if worker.busy)
                 process = next(process for process in running if process.returncode is None)
                 process.kill()
                 process.wait()
@@ -58,7 +58,7 @@ class Struck(LocalPool):
 def test_killed_twice_in_every_round(name: str, parties: Mapping[int, Corpus]) -> None:
     expected, pool = trained(name, parties[1]), Struck(2)
     assert trained(name, parties[7], pool, f"{name} struck") == expected
-    assert pool._crew._started in (0, 2 + 2 * len(expected.answers))  # 0: its question needs all documents at once
+    assert pool._started in (0, 2 + 2 * len(expected.answers))  # 0: its question needs all documents at once
     pool.close()
 
 

@@ -41,7 +41,7 @@ def engine() -> Iterator[RayEngine]:
 
 def driver(engine: RayEngine) -> Any:
     list(engine.map(len, ["begin"]))
-    return engine._crew.driver  # type: ignore[union-attr]
+    return engine.driver  # type: ignore[union-attr]
 
 
 # ---- the same bytes --------------------------------------------------------------------------------------------------

@@ -115,10 +115,9 @@ def test_a_cluster_that_asks_nobody_for_a_token_is_refused(tmp_path: Path, monke
 
 KILLED = """
 import sys
-from securetm.engines.ray_engine import RayCrew, RayEngine
+from securetm.engines.ray_engine import RayEngine
 engine = RayEngine(2, sys.argv[1])
-engine._crew = RayCrew(2, sys.argv[1])
-print(engine._crew.driver.number, engine._crew.driver.folder.path, flush=True)
+print(engine.driver.number, engine.driver.folder.path, flush=True)
 print(list(engine.map(abs, [-1])), flush=True)
 sys.stdin.read()
 """

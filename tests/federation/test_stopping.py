@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.coordinator.training import Stopping, relative_change
+from securetm.federation.coordinator.training import relative_change, settled
 from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import execute
 from securetm.plans.schema import TrainingChoice
@@ -18,13 +17,11 @@ from securetm.stages import Unwatched
 
 from .conftest import small_plan
 
-
-def stopping(history: list[float], **choice: Any) -> Stopping:
-    return Stopping(TrainingChoice(**{"stop": "held_out", "patience": 2, "tolerance": 0.1, **choice}), history)
+HELD_OUT = TrainingChoice(stop="held_out", patience=2, tolerance=0.1)
 
 
 @pytest.mark.parametrize(
-    ("history", "settled"),
+    ("history", "ended"),
     [
         ([], False),
         ([100.0], False),
@@ -38,8 +35,8 @@ def stopping(history: list[float], **choice: Any) -> Stopping:
         ([0.0, 0.0, 0.0], True),  # nothing moves any more
     ],
 )
-def test_settled(history: list[float], settled: bool) -> None:
-    assert stopping(history).settled() is settled
+def test_settled(history: list[float], ended: bool) -> None:
+    assert settled(HELD_OUT, history) is ended
 
 
 def test_relative_change_looks_at_weights_only() -> None:

@@ -19,9 +19,9 @@ from securetm.federation.network.connections import Spool, SpoolRoom
 from securetm.federation.network.dialing import channel_options
 from securetm.federation.network.events import Closing, OldTls, TooSlow, WrongFrame
 from securetm.federation.network.frames import METHOD, unpacked
-from securetm.federation.network.handshake import Admission, channel_credentials
+from securetm.federation.network.handshake import admitted, channel_credentials
 
-from .meeting import AGREED, PATIENCE, Events, Meeting, Parties
+from .meeting import PATIENCE, Events, Meeting, Parties
 
 pytestmark = pytest.mark.own_draws
 LONG = 3_000_000
@@ -78,7 +78,6 @@ def test_a_connection_cut_in_the_middle_of_a_vector(meeting: Meeting) -> None:
     dialer, handled = meeting.dialer("north"), []
     dialer.roster = replace(meeting.roster, address=wire.address)
     hub.roster = dialer.roster  # the address is a part of what both compare
-    hub._admission = replace(hub._admission, roster=dialer.roster)
 
     def handle(request: bytes) -> bytes:
         handled.append(request)
@@ -229,6 +228,5 @@ def test_only_tls_1_3_is_spoken(meeting: Meeting) -> None:
 
 
 def test_an_older_tls_is_refused_by_name_too(meeting: Meeting) -> None:
-    admission = Admission(meeting.keys["coordinator"], meeting.roster, AGREED, bytes(16))
     with pytest.raises(OldTls):
-        admission.welcome(None, bytes(32), {"ssl_tls_version": [b"TLSv1.2"]})
+        admitted(None, meeting.roster, {"ssl_tls_version": [b"TLSv1.2"]})

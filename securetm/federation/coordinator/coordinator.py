@@ -18,7 +18,7 @@ from securetm.contracts import Answer, State
 from securetm.entropy import OperatingSystem
 from securetm.errors import SecuretmError
 from securetm.federation.coordinator.rounds import Attendance, PartyRefused, Rounds
-from securetm.federation.coordinator.training import BEST, CHECKPOINT, Stopping, TrainingPhase, start
+from securetm.federation.coordinator.training import BEST, CHECKPOINT, TrainingPhase, start
 from securetm.federation.coordinator.words import agree_on_words, message_of, recall_words, tell_words, words_of_before
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS, TRAIN, Questions, cohort_size
@@ -62,9 +62,7 @@ class Coordinator(Rounds):
         tell_words(self, vocabulary)
         state = start(self, vocabulary) if kept is None else kept
         choice = followed(self.questions, state, self.members, self.documents)
-        training = TrainingPhase(
-            self, Stopping(choice, list(facts["history"])), int(facts["rounds"]), bool(facts.get("unjudged"))
-        )
+        training = TrainingPhase(self, choice, facts["history"], int(facts["rounds"]), bool(facts.get("unjudged")))
         if kept is None:
             training.keep(state)
         state = training.run(state)

@@ -106,13 +106,9 @@ def operated(
     beside: TextIO | None = None,
 ) -> Iterator[Serving]:
     """Listens for the parties of this roster, until its block ends. The parties are told whether the run has ended."""
-    choice, roster, agreement = plan.coordinator, files.roster, agreed_apart(plan, files.roster.members)
-    check_delta_announced(roster.holds, agreement.profile, roster.members)
-    if choice.survivors != ALL:
-        check_survivors(agreement, len(roster.members), int(choice.survivors))
-    folder = served_folder(out, agreement, roster.federation, roster.keys, with_content=with_content)
-    folder = replace(folder, holds=dict(roster.holds))
-    status = status_of(folder, beside)
+    choice, roster = plan.coordinator, files.roster
+    folder, status = opened(plan, out, files, with_content=with_content, beside=beside)
+    agreement = folder.agreement
     agreed = Agreed(agreement.digest, agreement.profile.digest)
     hub = Hub(
         files.keys, roster, agreed, SpoolRoom(folder.path / _SPOOL), choice.listen, status, files.authorities, folder.path
@@ -130,12 +126,19 @@ def operated(
         hub.close(finished=ended)
 
 
-def status_of(folder: RunFolder, beside: TextIO | None = None) -> RunStatus:
-    """The status of a run that is served, with its log; `beside` gets the log's lines too."""
-    agreement = folder.agreement
+def opened(
+    plan: Plan, out: Path, files: CoordinatorFiles, *, with_content: bool = False, beside: TextIO | None = None
+) -> tuple[RunFolder, RunStatus]:
+    """The folder of the run that this roster's parties train, and its status; `beside` gets the lines of its log too."""
+    roster, agreement = files.roster, agreed_apart(plan, files.roster.members)
+    check_delta_announced(roster.holds, agreement.profile, roster.members)
+    if plan.coordinator.survivors != ALL:
+        check_survivors(agreement, len(roster.members), int(plan.coordinator.survivors))
+    folder = served_folder(out, agreement, roster.federation, roster.keys, with_content=with_content)
+    folder = replace(folder, holds=dict(roster.holds))
     log, spending = EventLog(folder.path / LOG, beside), PlannedSpending(agreement, len(folder.members))
     name, model = folder.path.resolve().name, agreement.plan.model.name
-    return RunStatus(name, model, agreement.profile.name, folder.members, log, spending.after)
+    return folder, RunStatus(name, model, agreement.profile.name, folder.members, log, spending.after)
 
 
 class NoProgress(SecuretmError):

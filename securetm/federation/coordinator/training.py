@@ -26,29 +26,12 @@ CHECKPOINT, BEST, MARK, ASKED = "checkpoint", "best", "mark-{}", "asked-{}-{}"
 WEIGHTS = "weights"  # of STOPS in a plan
 
 
-@dataclass
-class Stopping:
-    """The history of one measure that should fall, and whether it still does."""
-
-    choice: TrainingChoice
-    history: list[float] = field(default_factory=list)
-
-    def due(self, done: int) -> bool:
-        """Whether the measure is to be taken after this many rounds."""
-        return self.choice.stop != "rounds" and done % self.choice.every == 0
-
-    def note(self, value: float) -> bool:
-        """Adds a value; true if it is the best so far."""
-        self.history.append(value)
-        return value <= _least(self.history)  # never true of what is not a number
-
-    def settled(self) -> bool:
-        """Whether the last `patience` values improved on the best before them by no more than the tolerance."""
-        patience = self.choice.patience
-        if len(self.history) <= patience:
-            return False
-        best, recent = _least(self.history[:-patience]), _least(self.history[-patience:])
-        return recent >= best * (1 - self.choice.tolerance)
+def settled(choice: TrainingChoice, history: Sequence[float]) -> bool:
+    """Whether the last `patience` values of what should fall improved on the best before by no more than the tolerance."""
+    if len(history) <= choice.patience:
+        return False
+    best, recent = _least(history[: -choice.patience]), _least(history[-choice.patience :])
+    return recent >= best * (1 - choice.tolerance)
 
 
 @dataclass
@@ -56,7 +39,8 @@ class TrainingPhase:
     """The training of one run, from a kept state or from the start."""
 
     rounds: Rounds
-    stopping: Stopping
+    choice: TrainingChoice
+    history: list[float] = field(default_factory=list)  # of the measure that decides about stopping
     done: int = 0
     unjudged: bool = False  # whether the measure of the last round is still to be taken
     exhausted: bool = False  # whether a party's budget ended it
@@ -64,12 +48,12 @@ class TrainingPhase:
     _mark: State = field(default_factory=dict)  # the weights when they were looked at last
 
     def __post_init__(self) -> None:
-        self._by_loss = self.stopping.choice.stop == HELD_OUT
+        self._by_loss = self.choice.stop == HELD_OUT
 
     @property
     def ended_by(self) -> str:
         """What ended the training: rounds, epochs, weights, held_out or budget."""
-        choice, allowed = self.stopping.choice, self.rounds.agreement.plan.training.rounds
+        choice, allowed = self.choice, self.rounds.agreement.plan.training.rounds
         if self.exhausted or self._asked() < choice.rounds:
             return "budget" if self.exhausted else choice.stop
         return "epochs" if choice.rounds < allowed else "rounds"
@@ -81,15 +65,15 @@ class TrainingPhase:
         self._mark = self._last_mark(state)
         if self.unjudged:
             state = self._judged(state)
-        while self._asked() < self.stopping.choice.rounds and not self.stopping.settled() and not self.exhausted:
+        while self._asked() < self.choice.rounds and not settled(self.choice, self.history) and not self.exhausted:
             state = self._round(state)
         best = self.rounds.store.kept_state(BEST) if self._by_loss else None
         return best[0] if best else state
 
     def _round(self, state: State) -> State:
         """Runs one round, and returns the state after it. Where no answer can be had, it is the state before."""
-        judged = self.stopping.due(self.done + 1)
-        keep = self.keep_is_due() or self._asked() + 1 == self.stopping.choice.rounds or judged
+        judged = self.choice.stop != "rounds" and (self.done + 1) % self.choice.every == 0
+        keep = self.keep_is_due() or self._asked() + 1 == self.choice.rounds or judged
         asks_twice = judged and self._by_loss
         state = self._asked_before(TRAIN, state)
         # Parties hold two kept rounds, so a step keeps once, after its last question, unless all that was asked is kept.
@@ -110,7 +94,7 @@ class TrainingPhase:
 
     def _ended(self, state: State, *, keep: bool) -> State:
         """Ends a round, and returns the state after it."""
-        self.unjudged, total = False, self.stopping.choice.rounds
+        self.unjudged, total = False, self.choice.rounds
         if keep:
             self.keep(state)
         self.rounds.watch.trained(self.done, total)
@@ -142,7 +126,7 @@ class TrainingPhase:
 
     def _conduct(self, state: State) -> State:
         """Counts rounds where the parties open the sums and train. The coordinator's state does not change."""
-        total = self.stopping.choice.rounds
+        total = self.choice.rounds
         while self._asked() < total:
             keep = self.keep_is_due() or self._asked() + 1 == total
             try:
@@ -172,7 +156,7 @@ class TrainingPhase:
         store = self.rounds.store
         rounds = self.rounds
         asked = {"serial": rounds.serial, "numbers": rounds.numbers, "remembered": rounds.remembered}
-        came = {"rounds": self.done, "history": list(self.stopping.history), "unjudged": self.unjudged}
+        came = {"rounds": self.done, "history": self.history, "unjudged": self.unjudged}
         store.keep_state(CHECKPOINT, state, asked | came)
         rounds.watch.kept(self.done)
         store.drop_states(ASKED.format("*", "*"))
@@ -202,17 +186,18 @@ class TrainingPhase:
             value = perplexity_from_answer(loss)
         else:
             value = relative_change(self._mark, public)
-        row = (self.rounds.serial, self.stopping.choice.stop, value)
+        row = (self.rounds.serial, self.choice.stop, value)
         store.later("INSERT OR REPLACE INTO losses VALUES (?, ?, ?)", *row)
-        if self.stopping.note(value) and self._by_loss:
+        self.history.append(value)
+        if self._by_loss and value <= _least(self.history):  # never true of what is not a number
             store.keep_state(BEST, state, {"serial": self.rounds.serial})
         self._keep_mark(public)
         return state
 
     def _last_mark(self, state: State) -> State:
         """Returns the weights at the last look, also where a session before this one looked; else those of this state."""
-        public, every = self.rounds.agreement.model.for_party(state, ""), self.stopping.choice.every
-        if self.stopping.choice.stop != WEIGHTS:
+        public, every = self.rounds.agreement.model.for_party(state, ""), self.choice.every
+        if self.choice.stop != WEIGHTS:
             return public
         kept = self.rounds.store.kept_state(MARK.format(self.done - self.done % every))
         if kept is None:
@@ -221,8 +206,8 @@ class TrainingPhase:
 
     def _keep_mark(self, public: State) -> None:
         """Keeps the weights of this look on disk, and those of the look before: the checkpoint may still stand between them."""
-        self._mark, store, every = public, self.rounds.store, self.stopping.choice.every
-        if self.stopping.choice.stop == WEIGHTS:
+        self._mark, store, every = public, self.rounds.store, self.choice.every
+        if self.choice.stop == WEIGHTS:
             store.keep_state(MARK.format(self.done), public, {})
             store.drop_states(MARK.format(self.done - 2 * every))
 

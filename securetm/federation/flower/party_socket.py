@@ -152,19 +152,12 @@ def _send(to: socket.socket, content: bytes | memoryview) -> None:
 
 def _received(caller: socket.socket, most: int) -> bytes | None:
     """One message, or nothing where it is cut off or too long."""
-    if (counted := _exactly(caller, _LENGTH)) is None or (length := int.from_bytes(counted, "big")) > most:
-        return None
-    return _exactly(caller, length)
-
-
-def _exactly(caller: socket.socket, length: int) -> bytes | None:
-    content = bytearray(length)
-    view, at = memoryview(content), 0
-    while at < length:
-        if not (read := caller.recv_into(view[at:])):
+    with caller.makefile("rb") as stream:
+        counted = stream.read(_LENGTH)
+        if len(counted) < _LENGTH or (length := int.from_bytes(counted, "big")) > most:
             return None
-        at += read
-    return bytes(content)
+        content = stream.read(length)
+    return content if len(content) == length else None
 
 
 @dataclass(frozen=True)

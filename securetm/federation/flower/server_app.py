@@ -16,11 +16,9 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from securetm.credentials.keys import Passphrase, are_encrypted, passphrase_needed
-from securetm.federation.coordinator.serving import CoordinatorFiles, Serving, served_folder, status_of
-from securetm.federation.document_minimum import check_delta_announced
+from securetm.federation.coordinator.serving import CoordinatorFiles, Serving, opened
 from securetm.federation.flower.flower_message import BadFlowerSetting
 from securetm.federation.flower.nodes import FlowerParties
-from securetm.federation.soundness import agreed_apart
 from securetm.plans.recommend import read_plan
 
 app = ServerApp()
@@ -41,11 +39,9 @@ def conduct(grid: Grid, settings: Mapping[str, Any]) -> dict[str, Any]:
         raise BadFlowerSetting("plan", "must be an absolute path: Flower runs the app in a folder of its own")
     plan = read_plan(path, {})
     choice, files = plan.coordinator, CoordinatorFiles.read(plan.coordinator, path.parent, _passphrase)
-    agreement, roster = agreed_apart(plan, files.roster.members), files.roster
-    check_delta_announced(roster.holds, agreement.profile, roster.members)
-    folder = served_folder(path.parent / choice.out, agreement, roster.federation, roster.keys)
-    status, keys = status_of(folder, sys.stderr), roster.keys
-    parties = FlowerParties(grid, roster.members, keys, files.keys.identity, roster.digest, choice.deadline, status)
+    folder, status = opened(plan, path.parent / choice.out, files, beside=sys.stderr)
+    roster, identity = files.roster, files.keys.identity
+    parties = FlowerParties(grid, roster.members, roster.keys, identity, roster.digest, choice.deadline, status)
     with parties.introduced():
         return Serving(folder, parties, status, choice, "flwr run").run()
 

@@ -10,7 +10,6 @@ import hashlib
 import socket
 import ssl
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import grpc
@@ -152,23 +151,15 @@ def _covered(roster: FederationRoster, challenge: bytes, hello: Any) -> tuple[by
     )
 
 
-@dataclass(frozen=True)
-class Admission:
-    """Checks parties against the coordinator's roster."""
+def admitted(hello: Any, roster: FederationRoster, channel: Mapping[str, Sequence[bytes]]) -> None:
+    """Refuses by name who does not hold the certificate of the party in its hello. Run by the coordinator.
 
-    keys: Keys
-    roster: FederationRoster
-    agreed: Agreed
-    epoch: bytes
-
-    def welcome(self, hello: Any, challenge: bytes, channel: Mapping[str, Sequence[bytes]]) -> Any:
-        """Returns the welcome of a party, or refuses it by name. `channel` is what grpc knows of the TLS connection."""
-        if channel.get("ssl_tls_version", (b"",))[0].decode() != NEWEST:
-            raise OldTls()
-        holder = member_with(channel.get("x509_pem_cert", (b"",))[0], self.roster, now_utc())
-        if hello.name not in self.roster.members:
-            raise UnknownParty()
-        if hello.name != holder:
-            raise AnotherCertificate()
-        version = check_hello(hello, self.roster, self.agreed, challenge)
-        return make_welcome(self.keys, self.roster, challenge, hello, version, self.epoch)
+    `channel` is what grpc knows of the TLS connection.
+    """
+    if channel.get("ssl_tls_version", (b"",))[0].decode() != NEWEST:
+        raise OldTls()
+    holder = member_with(channel.get("x509_pem_cert", (b"",))[0], roster, now_utc())
+    if hello.name not in roster.members:
+        raise UnknownParty()
+    if hello.name != holder:
+        raise AnotherCertificate()

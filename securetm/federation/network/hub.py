@@ -11,7 +11,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
+from collections.abc import Collection, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Malformed, Mistake, SecuretmError
 from securetm.federation import health as probe
 from securetm.federation.network import network_pb2 as pb
-from securetm.federation.network.connections import Asked, Connected, PartySlot, Spool, SpoolRoom
+from securetm.federation.network.connections import Asked, Connected, PartySlot, SpoolRoom
 from securetm.federation.network.door import Door
 from securetm.federation.network.events import (
     Agreed,
@@ -43,7 +43,7 @@ from securetm.federation.network.events import (
     WrongFrame,
 )
 from securetm.federation.network.frames import EPOCH, LARGEST_FRAME, NONCE, packed, rejected, unpacked
-from securetm.federation.network.handshake import Admission, server_credentials
+from securetm.federation.network.handshake import admitted, check_hello, make_welcome, server_credentials
 
 FINISHED = "Finished"  # the reason that a party is told when the run has ended
 _HELLO_SECONDS = 10.0
@@ -82,7 +82,6 @@ class Hub:
     def __post_init__(self) -> None:
         self._epoch = OperatingSystem().bytes(EPOCH)
         self._slots = {name: PartySlot(name) for name in self.roster.members}
-        self._admission = Admission(self.keys, self.roster, self.agreed, self._epoch)
         self._door = Door(len(self.roster.members))
         self._loop = asyncio.new_event_loop()
         self._changed = threading.Condition()
@@ -99,7 +98,7 @@ class Hub:
 
     def parties(self, deadline: float) -> NetworkParties:
         """Returns the parties as the coordinator asks them, with so many seconds for every wave of messages."""
-        return NetworkParties(self.roster.members, deadline, self.begin, self.withdraw, self.present)
+        return NetworkParties(self, deadline)
 
     def present(self) -> frozenset[str]:
         """Returns who is connected now."""
@@ -213,7 +212,9 @@ class Hub:
                 await stream.write(packed(challenge=pb.Challenge(nonce=challenge)))
                 _, hello = unpacked(await stream.read(), "a party", "hello")
                 claimed = hello.name
-                welcome = self._admission.welcome(hello, challenge, stream.auth_context())
+                admitted(hello, self.roster, stream.auth_context())
+                version = check_hello(hello, self.roster, self.agreed, challenge)
+                welcome = make_welcome(self.keys, self.roster, challenge, hello, version, self._epoch)
             await self._serve(claimed, stream, welcome)
         except TimeoutError:
             await self._reject(claimed, stream, TooSlow())
@@ -272,19 +273,15 @@ def _closed() -> Failed:
 class NetworkParties:
     """All parties of a hub. A party that is not connected is waited for until the wave's deadline."""
 
-    members: tuple[str, ...]
+    hub: Hub
     deadline: float  # seconds, for a request and its reply
-    begin: Callable[[Mapping[str, bytes], int], dict[str, Asked]]
-    withdraw: Callable[[Mapping[str, Asked]], None]
-    present: Callable[[], frozenset[str]]
     arrivals: dict[str, float] = field(default_factory=dict)  # seconds after its request, of each reply of the last wave
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:
         """Sends the requests, and yields the replies that came in time, in the order of the roster."""
         begun = time.monotonic()
-        end = begun + self.deadline
         self.arrivals.clear()
-        wave = self.begin(requests, most)
+        wave = self.hub.begin(requests, most)
 
         def note(name: str, _: Future[Any]) -> None:
             self.arrivals[name] = time.monotonic() - begun
@@ -292,19 +289,20 @@ class NetworkParties:
         for name, asked in wave.items():
             asked.reply.add_done_callback(partial(note, name))
         try:
-            for name in self.members:
-                if name in wave and (spool := _waited(wave[name], end)) is not None:
+            for name in (name for name in self.hub.roster.members if name in requests):
+                try:
+                    spool = wave[name].reply.result(max(0.0, begun + self.deadline - time.monotonic()))
+                except TooLate:
+                    continue
+                if spool is not None:
                     del wave[name]
                     yield name, spool.take()
         finally:
-            self.withdraw(wave)
+            self.hub.withdraw(wave)
+
+    def present(self) -> frozenset[str]:
+        """Returns who is connected now."""
+        return self.hub.present()
 
     def close(self) -> None:
         """Does nothing: the hub outlives the sessions, and whoever opened it closes it."""
-
-
-def _waited(asked: Asked, end: float) -> Spool | None:
-    try:
-        return asked.reply.result(max(0.0, end - time.monotonic()))
-    except TooLate:
-        return None
