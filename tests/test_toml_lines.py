@@ -1,4 +1,4 @@
-"""Each key of a TOML file is found on its line, whatever stands around it."""
+"""Each key of a TOML file is found where its statement begins, whatever stands around it."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ PLACES: dict[KeyPath, int] = {
     ("b", "c", "d.e"): 3,
     ("t",): 7,
     ("t", "k", "q", "r"): 8,
-    ("t", "k", "q", "r", 2, "z"): 9,
+    ("t", "k", "q", "r", 2, "z"): 8,
     ("t", "l"): 10,
-    ("t", "l", 0): 11,
-    ("t", "l", 2, "m"): 12,
+    ("t", "l", 0): 10,
+    ("t", "l", 2, "m"): 10,
     ("arr",): 14,
     ("arr", 0, "n"): 15,
     ("arr", 1): 16,
