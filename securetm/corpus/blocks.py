@@ -146,24 +146,19 @@ def save_arrays(path: Path, arrays: dict[str, Array]) -> None:
 
     A reader finds the old file or the new one, never a part of one.
     """
-    try:
-        make_folder(path.parent)
-        _replace(path, arrays)
-    except OSError as fault:
-        raise CannotWrite(str(path), fault.strerror or type(fault).__name__) from fault
-
-
-def _replace(path: Path, arrays: dict[str, Array]) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        make_folder(path.parent)
         with writing(beside) as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's stub mistakes the arrays for its keywords
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
+    except OSError as fault:
+        raise CannotWrite(str(path), fault.strerror or type(fault).__name__) from fault
     finally:
-        if beside.exists():
-            beside.unlink()
+        if path.parent.is_dir():
+            beside.unlink(missing_ok=True)
 
 
 def read_arrays(path: Path) -> dict[str, Array]:

@@ -107,10 +107,21 @@ def docstring_parties(
     `cache` is a folder; without it, the user's own. `embed` makes embeddings, and `embedded_as` is their name there.
     A package that is not installed is left out; one alone makes no federation.
     """
-    folders = _installed()
-    kept_in = cache or user_cache()
-    making = (embed, embedded_as)
-    return {party: _corpus(party, folder, kept_in, on_progress, making) for party, folder in folders.items()}
+
+    def corpus_of(party: str, folder: Path) -> Corpus:
+        named = f"docstrings-{party.replace(' ', '-')}-{_fingerprint(party, folder)}"
+        kept = (cache or user_cache()) / f"{named}{'-' if embed else ''}{embedded_as}.npz"
+        with suppress(NoSuchPath, Mistake, Unreadable):  # without the cache, the source is read
+            return Corpus.load(kept)
+        builder = CorpusBuilder(TOKENISER, name=party, source=str(folder), embed=embed)
+        for text in _texts(_sources(folder), partial(on_progress, party) if on_progress else None):
+            builder.add(Record(text, party=party))
+        corpus = Corpus(*builder.finish())
+        with suppress(CannotWrite):  # then the source is read again next time
+            corpus.save(kept)
+        return corpus
+
+    return {party: corpus_of(party, folder) for party, folder in _installed().items()}
 
 
 def docstrings_in(source: bytes) -> Iterator[str]:
@@ -156,36 +167,13 @@ def _installed() -> dict[str, Path]:
     return there
 
 
-def _corpus(party: str, folder: Path, cache: Path, on_progress: OnPackage | None, making: tuple[Embed | None, str]) -> Corpus:
-    embed, embedded_as = making
-    named = f"docstrings-{party.replace(' ', '-')}-{_fingerprint(party, folder)}"
-    kept = cache / f"{named}{'-' if embed else ''}{embedded_as}.npz"
-    with suppress(NoSuchPath, Mistake, Unreadable):  # without the cache, the source is read
-        return Corpus.load(kept)
-    corpus = _read(party, folder, on_progress, embed)
-    with suppress(CannotWrite):  # then the source is read again next time
-        corpus.save(kept)
-    return corpus
-
-
-def _read(party: str, folder: Path, on_progress: OnPackage | None, embed: Embed | None) -> Corpus:
-    files = _sources(folder)
-    builder = CorpusBuilder(TOKENISER, name=party, source=str(folder), embed=embed)
-    done = partial(on_progress, party) if on_progress else None
-    for text in _texts(files, done):
-        builder.add(Record(text, party=party))
-    return Corpus(*builder.finish())
-
-
 def some_docstrings(most: int) -> dict[str, list[str]]:
     """The texts of at most so many docstrings of each installed package: the same ones each time, from all over the package."""
-    folders = _installed()
-    return {party: list(islice(_texts(_shuffled(_sources(folder))), most)) for party, folder in folders.items()}
-
-
-def _shuffled(files: Sequence[Path]) -> Sequence[Path]:
-    """The files in an order that is the same on every machine, and that no alphabet decides."""
-    return sorted(files, key=lambda file: hashlib.sha256(file.name.encode()).digest())
+    found = {}
+    for party, folder in _installed().items():  # in an order that is the same on every machine, and that no alphabet decides
+        files = sorted(_sources(folder), key=lambda file: hashlib.sha256(file.name.encode()).digest())
+        found[party] = list(islice(_texts(files), most))
+    return found
 
 
 def _texts(files: Sequence[Path], on_file: Callable[[int, int], None] | None = None) -> Iterator[str]:

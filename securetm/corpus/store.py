@@ -211,16 +211,6 @@ class BlockInFile:
             raise damaged_shard(self.path, "it is shorter than when it was written")
         return found
 
-    def tokens_of(self, row: int) -> tuple[int, int]:
-        """The places of the tokens of a document."""
-        if not row:
-            return 0, struct.unpack("<q", self.raw("token_ends", 0, 1))[0]
-        return struct.unpack("<qq", self.raw("token_ends", row - 1, row + 1))
-
-    def counts_of(self, row: int) -> tuple[int, int]:
-        """The places of the counts of a document."""
-        return struct.unpack("<ii", self.raw("starts", row, row + 2))
-
     def sentence_ends(self, start: int, stop: int) -> Array:
         """Where sentences end, beyond the first and up to the last of these places of tokens."""
         first = self._sentences_up_to(start)
@@ -236,11 +226,8 @@ class BlockInFile:
         found = int(near.searchsorted(place, side="right"))
         if (found or not low) and (found < len(near) or high == count):
             return low + found
-        return bisect_right(range(count), place, key=self._sentence_end)
-
-    def _sentence_end(self, sentence: int) -> int:
-        found: int = struct.unpack("<q", self.raw("sentence_ends", sentence, sentence + 1))[0]
-        return found
+        end_of = lambda sentence: struct.unpack("<q", self.raw("sentence_ends", sentence, sentence + 1))[0]  # noqa: E731
+        return bisect_right(range(count), place, key=end_of)
 
 
 def documents_alone(wanted: Iterable[tuple[BlockInFile, int]], layout: BlockLayout) -> dict[str, Array]:
@@ -251,12 +238,14 @@ def documents_alone(wanted: Iterable[tuple[BlockInFile, int]], layout: BlockLayo
     for block, row in wanted:
         for column in plain:
             taken[column].append(block.raw(column, row, row + 1))
-        start, stop = block.tokens_of(row)
+        start, stop = struct.unpack(
+            "<qq", block.raw("token_ends", row - 1, row + 1) if row else bytes(8) + block.raw("token_ends", 0, 1)
+        )
         taken["tokens"].append(block.raw("tokens", start, stop))
         sentences.append(block.sentence_ends(start, stop) + (token_ends[-1] - start))
         token_ends.append(token_ends[-1] + stop - start)
         if counted:
-            begin, end = block.counts_of(row)
+            begin, end = struct.unpack("<ii", block.raw("starts", row, row + 2))
             for column in ("words", "times"):
                 taken[column].append(block.raw(column, begin, end))
             starts.append(starts[-1] + end - begin)
