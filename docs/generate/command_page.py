@@ -15,7 +15,7 @@ from docs.generate.folder_pages import ROOT
 from docs.generate.markdown import code, listed, page
 
 FILE = ROOT / "docs" / "reference" / "commands.md"
-SEVERAL = 4
+SEVERAL = 2
 _VALUES = {"str": "TEXT", "int": "NUMBER", "float": "NUMBER", "path": "PATH"}
 
 
@@ -71,7 +71,7 @@ def command_page() -> str:
 
 @cache
 def _shared() -> frozenset[str]:
-    """The options of four commands or more, which are explained once."""
+    """The options of several commands, which are explained once."""
     lines = Counter(_line(part) for one in commands() for part in _parameters(one.callback) if part.is_option)
     return frozenset(line for line, times in lines.items() if times >= SEVERAL and not line.startswith("`--json`"))
 

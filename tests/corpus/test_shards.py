@@ -128,6 +128,7 @@ def test_a_federation_learns_the_same(tmp_path: Path) -> None:
     assert len(models) == 1
 
 
+@pytest.mark.slow
 def test_a_comparison_reads_more_than_a_block_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parties with more documents than fit into memory at once are judged like parties whose documents are in memory."""
     monkeypatch.setattr("securetm.corpus.corpus.BLOCK_DOCUMENTS", 30)

@@ -1,4 +1,7 @@
-"""The site is built without a warning, every link of it leads somewhere, and it loads nothing from the network."""
+"""The site is built without a warning, every link of it leads somewhere, and it loads nothing from the network.
+
+Building it takes half a minute, so the tests of what was built are slow ones; links of a clone are tested with each run.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +46,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_site_is_built_and_its_links_lead_somewhere(site: Path) -> None:
     for name in ("index", "tutorials/quickstart", "reference/errors/BadSetting", "profiles/masked", "protocols/masked_sum"):
         assert (site / f"{name}.html").is_file()
 
 
+@pytest.mark.slow
 def test_the_search_works_without_a_server(site: Path) -> None:
     assert (site / "search" / "search_index.js").is_file()
     assert "assets/iframe-worker.js" in (site / "index.html").read_text("utf-8")
@@ -62,6 +67,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         yield Tab(*pipes)
 
 
+@pytest.mark.slow
 def test_a_browser_finds_words_and_asks_the_network_for_nothing(site: Path, tab: Tab) -> None:
     tab.open(site / "index.html")
     shown = tab.call("Runtime.evaluate", expression=_SEARCHED, awaitPromise=True, returnByValue=True)["result"]["value"]
@@ -69,6 +75,7 @@ def test_a_browser_finds_words_and_asks_the_network_for_nothing(site: Path, tab:
     assert all(url.startswith((site.as_uri(), "data:", "blob:")) for url in tab.requested())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["index", "tutorials/quickstart", "which-profile", "reference/commands", "profiles/masked"])
 def test_a_page_fits_a_phone(site: Path, tab: Tab, name: str) -> None:
     tab.wide(390)
