@@ -117,10 +117,15 @@ def read_signature(path: Path) -> ReportSignature:
     with placed(path):
         table = table_of(_ReportSignatureTable, read_limited(path, _LONGEST), path.name)
         require(table.format == FORMAT, path.name, "format", table.format, f"is not known; this version reads format {FORMAT}")
-        said = {name: getattr(table, name) for name in ("role", "run", "run_digest")}
-        lengths = {"sha256": _DIGEST, "identity": KEY, "signature": SIGNATURE}
-        raw = {name: hexadecimal(getattr(table, name), length, path.name, name) for name, length in lengths.items()}
-        return ReportSignature(name=check_name(table.name, path.name), **said, **raw)
+        return ReportSignature(
+            hexadecimal(table.sha256, _DIGEST, path.name, "sha256"),
+            table.role,
+            check_name(table.name, path.name),
+            table.run,
+            table.run_digest,
+            hexadecimal(table.identity, KEY, path.name, "identity"),
+            hexadecimal(table.signature, SIGNATURE, path.name, "signature"),
+        )
 
 
 def verified(file: Path, signature: Path, trusted: str) -> ReportSignature:
