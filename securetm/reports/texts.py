@@ -117,7 +117,8 @@ def _environment() -> Environment:
         "zip": zip,
         "form": format,
     }
-    made.filters |= {"capital": capital, "small": lambda text: text[:1].lower() + text[1:], "all": lambda parts: listed(parts)}
+    made.globals["quoted"] = lambda parts: listed(f"“{one}”" for one in parts)
+    made.filters |= {"capital": capital, "small": lambda text: text[:1].lower() + text[1:], "all": listed, "lines": in_lines}
     return made
 
 
@@ -129,6 +130,13 @@ def capital(text: str) -> str:
 def listed(parts: Any) -> str:
     """Parts of a sentence, whatever holds them."""
     return wording.listed(tuple(parts))
+
+
+def in_lines(texts: Any) -> Any:
+    """Each text as a line of its own."""
+    from markupsafe import Markup
+
+    return Markup("\n").join(map(_as_text, texts))
 
 
 def _as_text(value: Any) -> Any:

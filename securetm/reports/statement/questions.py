@@ -19,21 +19,8 @@ from securetm.contracts import Claim, Profile, Unit
 from securetm.mechanisms.noising import PRIVATE
 from securetm.reports.audits.wording import SHARE, figure, ideal, scale_of, tries
 from securetm.reports.statement.guesses import MOST_RIGHT
+from securetm.reports.texts import said, sentence
 from securetm.threats import read_threat_model
-from securetm.wording import counted, listed
-
-ENDED: Mapping[str, str] = {  # what stands on the page where an attempt is spoken of; the word behind it is that of audits
-    BROKEN: "it succeeded, against what is promised (broken)",
-    OPEN: "it succeeded, and nobody promised otherwise (open)",
-    HELD: "what was tried failed (held)",
-}
-COUNTED: Mapping[str, str] = {  # of questions, in the headline
-    BROKEN: "broken (an attack did what is promised to be prevented)",
-    OPEN: "open (something got out that nobody promised to keep in)",
-    HELD: "held (what was tried failed; that is no proof)",
-    NOT_TESTED: "not tested (nothing was learned)",
-}
-
 
 # ---- plain words -----------------------------------------------------------------------------------------------------
 
@@ -61,8 +48,8 @@ def plain_reason(why: str) -> str:
 
 def plain_lie(attempt: str) -> str:
     """A lie that a party was told, in plain words."""
-    for term, said in _plain_words()["lies"].items():
-        attempt = attempt.replace(term, said)
+    for term, plain in _plain_words()["lies"].items():
+        attempt = attempt.replace(term, plain)
     return attempt
 
 
@@ -203,9 +190,6 @@ class SignedReport:
 COORDINATOR, PARTY, READER = "coordinator", "party", "model reader"
 _ABOUT_LIES = ("cannot speak for a party", "cannot show parties different cohorts")  # promises that say nothing of reading
 _TWO = 2
-_TOGETHER = "Two who work together"
-_TWO_MEANS = "This is about two parties that tell each other, or the coordinator, all that they know."
-_HELP = {0: "", 1: ", even if one party helps"}
 
 
 @dataclass(frozen=True)
@@ -326,20 +310,17 @@ def with_what_one_can(answers: Sequence[QuestionAnswer]) -> tuple[QuestionAnswer
     Two who work together can do whatever one of them can, and a coordinator that lies whatever one can that does not.
     """
     read, party, reader, collude, lies = answers
-    return read, party, reader, _no_less(collude, (read, party), _TOGETHER), _no_less(lies, (read,), "A coordinator that lies")
+    return read, party, reader, _no_less(collude, (read, party), two=True), _no_less(lies, (read,))
 
 
-def _no_less(answer: QuestionAnswer, alone: Sequence[QuestionAnswer], who: str) -> QuestionAnswer:
+def _no_less(answer: QuestionAnswer, alone: Sequence[QuestionAnswer], *, two: bool = False) -> QuestionAnswer:
     """The answer, which is never better than that to what one can do alone."""
-    said = f"{_TWO_MEANS} " if who == _TOGETHER else ""
     worst = min((one.standing for one in (answer, *alone)), key=STANDINGS.index)
-    if worst not in (BROKEN, OPEN) or answer.standing == worst:
-        return replace(answer, sentence=f"{said}{answer.sentence}")
-    first = next(one for one in alone if one.standing == worst)
-    beside = {HELD: f"Beside that: {answer.short[:1].lower()}{answer.short[1:]}"}
-    more = beside.get(answer.standing, "What else could be done then was not tried.")
-    least = f"{who} can do at least this (“{first.question}”): {first.short} {more}"
-    return replace(answer, short=_sentence_of(_WHAT_IF[worst]), sentence=f"{said}{least}", standing=worst)
+    same = worst not in (BROKEN, OPEN) or answer.standing == worst
+    first = None if same else next(one for one in alone if one.standing == worst)
+    said_of = sentence("annex.no_less", answer, first, two)
+    short = answer.short if same else sentence("annex.what_if", worst)
+    return replace(answer, short=short, sentence=said_of, standing=answer.standing if same else worst)
 
 
 def in_words(claims: Iterable[Claim]) -> tuple[str, ...]:
@@ -349,10 +330,8 @@ def in_words(claims: Iterable[Claim]) -> tuple[str, ...]:
     for claim in claims:
         units.setdefault(claim.what, set()).update([claim.unit.value] if claim.unit else [])
         helpers[claim.what] = max(helpers.get(claim.what, 0), claim.colluding)
-    return tuple(
-        f"{plain_claim(what, ' or '.join(sorted(units[what])))}{_HELP.get(most, f', even if {most} parties help')}"
-        for what, most in sorted(helpers.items())
-    )
+    promises = [(plain_claim(what, " or ".join(sorted(units[what]))), most) for what, most in sorted(helpers.items())]
+    return said("annex.promised", promises)
 
 
 def _told(several: Sequence[Attempted]) -> Tried:
@@ -392,123 +371,50 @@ def _told(several: Sequence[Attempted]) -> Tried:
 
 # ---- in words --------------------------------------------------------------------------------------------------------
 
-_WHERE = {
-    THIS_RUN: "on this run",
-    SAME_MODEL: "in our trials of this profile and model",
-    UNPROTECTED: "in our trials of this model without protection",
-}
-_UNLEARNED = {  # by whether it was tried at another epsilon, and on another version of the software
-    (False, False): "Nothing was learned by trying",
-    (False, True): "What was tried was tried on another version of the software",
-    (True, False): "What was tried was tried at another epsilon",
-    (True, True): "What was tried was tried at another epsilon, or on another version of the software",
-}
-_IS_IT = {BROKEN: "yes, against what is promised", OPEN: "yes, in part"}  # answers to "can somebody …?"
-_WHAT_IF = {BROKEN: "then a promise is broken", OPEN: "then something gets out that nobody promised to keep in"}
-
 
 def _short(question: Question, worst: str, counting: Sequence[Tried], *, promised: bool) -> str:
     """The short answer: how it ended on this run first, and where else it ended worse."""
-    if worst == NOT_TESTED:
-        unknown = "Assume that documents can be read." if question.what_if else "Assume yes."
-        return "Not tried; it rests on what is promised." if promised else unknown
-    failed = {one.place: _failed(one) for one in counting if one.standing == HELD}
-    if worst == HELD:
-        return _sentence_of("; ".join(failed.values()) or "what the parties were told falsely, they refused")
-    said = (_WHAT_IF if question.what_if else _IS_IT)[worst]
+    failed = {one.place: (one.counts or {}).get(HELD, 1) for one in counting if one.standing == HELD}
     where = next((one.place for one in counting if one.standing == worst), "")
-    shown = f"{said}, {_WHERE[where]}" if where else said
-    return _sentence_of(f"{failed[THIS_RUN]}; {shown}" if THIS_RUN in failed else shown)
-
-
-def _failed(one: Tried) -> str:
-    """How many attempts in one place failed: that is no "no"."""
-    return f"{counted((one.counts or {}).get(HELD, 1), 'attempt')} {_WHERE[one.place]} failed"
+    return sentence("annex.short", worst, question.what_if, failed, where, promised)
 
 
 def _sentence(worst: str, counting: Sequence[Tried], promised: Sequence[str], *, elsewhere: bool, outdated: bool) -> str:
     """What is promised, word for word, and what came out, with how hard it was tried."""
-    made = f"Promised is: {'; '.join(promised)}." if promised else "Nothing is promised about this."
-    if worst == NOT_TESTED:
-        return f"{made} {_UNLEARNED[elsewhere, outdated]}."
     first = next((one for one in counting if one.standing == worst and one.figure), None)
     shown = [one for one in counting if one is first or (one.place == THIS_RUN and one.tested and one.figure)]
-    return " ".join((made, *map(_reached, shown)))
-
-
-def _reached(one: Tried) -> str:
-    """The most that came out in one place; of a failure also how hard it was tried, and what could have come out."""
-    of = f", {one.tries}" if one.tries else ""
-    most = f"The most that came out {_WHERE[one.place]}: {one.figure} {one.measure}{of}"
-    at = f", at {one.claimed}" if one.claimed else ""
-    if one.standing != HELD:
-        return f"{most}{at}."
-    spent = f" It was tried with {one.effort}." if one.effort else ""
-    return f"{most}; {one.ideal}.{spent}"
-
-
-def _sentence_of(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-_WITHHOLD = "Do not hand over this model, and stop the training"
-_AMONG = "Hand over this model only to people who may read the documents"
-_CONDITIONS = "Hand over this model if the conditions below are met"
-_NOTHING = "Nothing that was tried speaks against handing over this model"
+    return sentence("annex.answer", promised, worst, shown, elsewhere, outdated)
 
 
 def rules_for(
     answers: Sequence[QuestionAnswer], profile: Profile, parties: Sequence[PartyFacts], right: float | None
 ) -> tuple[Rule, ...]:
     """All rules in their order, each with whether it applies. `right` is the share of right guesses that the budget allows."""
-    broken = any(tried.standing == BROKEN for one in answers for tried in one.tried) or any(
-        one.standing == BROKEN for one in answers
-    )
-    open_ = [one.question for one in answers if one.standing == OPEN]
     untried = [one for one in answers if not any(tried.place == THIS_RUN and tried.tested for tried in one.tried)]
     budgeted = profile.budget is not None and profile.budget.unit is not Unit.WORD
-    return (
-        Rule("Something that the profile promises was broken, with this model or another.", broken, _WITHHOLD),
-        Rule("No budget limits what the model tells of any one document or person.", not budgeted, _AMONG),
-        Rule(
-            f"All runs so far let guesses whether somebody was in them be right more than {100 * MOST_RIGHT:g} times in 100: a "
-            "limit that securetm chose, and no law.",
-            right is not None and right > MOST_RIGHT,
-            _AMONG,
-        ),
-        Rule(
-            "Something gets out that nobody promised to keep in.",
-            bool(open_),
-            f"{_CONDITIONS}: whoever signs accepts what is marked as open, in writing",
-        ),
-        Rule(
-            "The budget was kept for this run alone, so that another run over the same documents would not count it.",
-            budgeted and not all(one.lasting for one in parties),
-            f"{_CONDITIONS}: there is no other run over these documents",
-        ),
-        Rule(
-            "Not all five questions were tried on this run.",
-            bool(untried),
-            f"{_CONDITIONS}: {_relies_on(untried)}",
-        ),
+    applies = (
+        any(BROKEN in (answer.standing, *(one.standing for one in answer.tried)) for answer in answers),
+        not budgeted,
+        right is not None and right > MOST_RIGHT,
+        any(one.standing == OPEN for one in answers),
+        budgeted and not all(one.lasting for one in parties),
+        bool(untried),
     )
+    lines = said("annex.rules", MOST_RIGHT, *_relied_on(untried))
+    return tuple(map(Rule, lines[::2], applies, lines[1::2]))
 
 
 def recommended(rules: Sequence[Rule]) -> str:
     """What the first rule that applies says; the conditions of later ones are listed with it."""
-    return next((one.follows.partition(":")[0] for one in rules if one.applies), _NOTHING) + "."
+    nothing = sentence("annex.nothing_against")
+    return next((one.follows.partition(":")[0] for one in rules if one.applies), nothing) + "."
 
 
-def _relies_on(untried: Sequence[QuestionAnswer]) -> str:
-    """What whoever signs relies on where this run was not tried: trials of other runs, or none at all, question by question."""
-    places = {one.question: {tried.of_this_model for tried in one.tried if tried.tested} for one in untried}
-    elsewhere = tuple(f"“{question}”" for question, known in places.items() if True in known)
-    others = tuple(f"“{question}”" for question, known in places.items() if known == {False})
-    nowhere = tuple(f"“{question}”" for question, known in places.items() if not known)
-    said = [f"on trials of other runs for {listed(elsewhere)}"] if elsewhere else []
-    said += [f"on what is promised, and on trials of other models only, for {listed(others)}"] if others else []
-    said += [f"on what is promised, and on no trial at all, for {listed(nowhere)}"] if nowhere else []
-    return f"whoever signs relies {', and '.join(said)}"
+def _relied_on(untried: Sequence[QuestionAnswer]) -> tuple[list[str], ...]:
+    """Questions that were not tried on this run: with trials of other runs, of other models only, and with none at all."""
+    known = [(one.question, {tried.of_this_model for tried in one.tried if tried.tested}) for one in untried]
+    elsewhere = [question for question, of in known if True in of]
+    return elsewhere, [question for question, of in known if of == {False}], [question for question, of in known if not of]
 
 
 def asked_by_regulators(findings: Sequence[Finding]) -> tuple[CriterionFacts, ...]:
