@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from math import floor, log10
@@ -52,15 +52,15 @@ from securetm.plans.profiles import read_profile
 from securetm.plans.recommend import Recommendation, plan_text, recommended
 from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, Plan, hides_documents
 from securetm.reports.committed_costs import ProfileCost, by_cost, cost_of
-from securetm.reports.document import Block, Paragraph, Table, items, paragraphs
 from securetm.reports.forecast import before_a_run, chance_said, forecast_said
 from securetm.reports.profiles import explain
 from securetm.reports.statement.guesses import MOST_RIGHT, is_limited, limit_said, limited_epsilon, of_100, right_guesses
 from securetm.reports.statement.questions import plain_claim
 from securetm.reports.terminal import show
+from securetm.reports.texts import blocks, sentence
 from securetm.settings import require
 from securetm.threats import Gap
-from securetm.wording import counted, listed, upward, upward_figure
+from securetm.wording import counted
 
 _LEAST_DELTA = 1e-12
 _WORDS_ONCE = "The first run finds the words, and pays for them; the others take its list (--vocabulary), or pay again."
@@ -215,36 +215,6 @@ def plan_cost(agreement: Agreement, parties: int, documents: int, measured: Prof
     }
 
 
-def plan_said(cost: dict[str, Any]) -> str:
-    """The run of the plan in one line."""
-    return (
-        f"{cost['model']}, {counted(cost['topics'], 'topic')}, at most {cost['words']:,} words, "
-        f"{counted(cost['rounds'], 'round')}, {counted(cost['parties'], 'party', 'parties')}, {cost['documents']:,} documents"
-    )
-
-
-def bytes_of_plan(cost: dict[str, Any]) -> str:
-    """About how much is sent in all rounds, and what comes to it."""
-    more = ", and once the search for words" if cost["and_words"] else ""
-    times = f"up {cost['bytes_up']:.1f} times, down {cost['bytes_down']:.1f} times that, as it is encrypted"
-    encrypted = "" if cost["bytes_up"] == 1 else f"; {times}"
-    return f"about {_amount(cost['megabytes'])} MB in all rounds{more}{encrypted}"
-
-
-def time_of_plan(cost: dict[str, Any]) -> str:
-    """About how long it takes; nothing where no such model was measured."""
-    if cost["seconds"] is None:
-        return f"not measured for {cost['model']}"
-    return f"about {_amount(cost['seconds'])} s for {counted(cost['rounds'], 'round')} on this project's machine"
-
-
-def _amount(value: float) -> str:
-    """To two digits, and never without one."""
-    return f"{float(f'{value:.2g}'):g}" if value >= 0.1 else "0.1"
-
-
-_REPORT = "`securetm report`"
-_NOBODY_PROMISES = "nothing promises it, and "  # how a reason begins that says why it matters
 _WHO: Mapping[str, str] = {COORDINATOR: "the coordinator", PARTY: "other parties", READER: "whoever gets the model"}
 
 
@@ -320,13 +290,9 @@ def _made(answers: Answers, profile: Profile, notes: PlanNotes, best: Forecast |
 
 def asked_said(answers: Answers) -> str:
     """What was asked for, in one sentence."""
-    if not answers.lookers:
-        return "Nobody has to be kept from the documents."
-    hidden = "; and ".join(SECRETS[one].partition(":")[0] for one in SECRETS if one in answers.hide)
-    helped = f", with up to {counted(answers.colluding, 'party', 'parties')} colluding" if answers.colluding else ""
-    lies = listed(tuple(BREAKERS[one].partition(" may")[0] for one in BREAKERS if one in answers.breaks and one != NOBODY))
-    broken = f"{lies} may break the rules" if lies else "all follow the rules"
-    return f"To be hidden from {listed(tuple(_WHO[one] for one in answers.lookers))} ({broken}{helped}): {hidden}."
+    hidden = [SECRETS[one].partition(":")[0] for one in SECRETS if one in answers.hide]
+    lie = [BREAKERS[one].partition(" may")[0] for one in BREAKERS if one in answers.breaks and one != NOBODY]
+    return sentence("choosing.asked", answers, [_WHO[one] for one in answers.lookers], hidden, lie)
 
 
 def cost_facts(cost: ProfileCost) -> dict[str, Any]:
@@ -374,12 +340,9 @@ def _epsilon_of_one(answers: Answers, profile: Profile, notes: PlanNotes) -> flo
 
 def _forecast(told: Forecast, notes: PlanNotes) -> dict[str, Any]:
     """The forecast as data, and in words."""
-    one = told.setting
-    settings = f"{tried_as(one)}, {one.words:,} words, {counted(one.topics, 'topic')}, {counted(one.rounds, 'round')}"
-    said = f"Forecast for {one.documents:,} documents, and the settings of the plan ({settings}): {told.verdict.value}. "
     unsure = told.verdict is Verdict.CANNOT_SAY and told.held_out is not None and not notes.length
-    instead = " The band is narrower for documents of a known length (--document-length WORDS)." if unsure else ""
-    return {**told.record(), "said": f"{said}{chance_said(told)}{forecast_said(told)}{instead}"}
+    expected = f"{chance_said(told)}{forecast_said(told)}"
+    return {**told.record(), "said": sentence("choosing.forecast", told, tried_as(told.setting), expected, unsure)}
 
 
 def _spent(answers: Answers, profile: Profile, notes: PlanNotes, made: _Made) -> dict[str, Any] | None:
@@ -403,15 +366,10 @@ def _guess_limit(spent: Mapping[str, Any], profile: Profile) -> dict[str, Any] |
         return None
     epsilon, delta = spent["epsilon"], spent["delta"]
     right, passes = right_guesses(epsilon, delta), is_limited(epsilon, delta)
-    rule = f"{100 * MOST_RIGHT:g} times in 100, from which {_REPORT} warns (a limit that securetm chose, and no law)"
-    if passes:
-        said = f"{limit_said(right)} That is below {rule}. Whether it is little enough, you decide."
-        return {"right": right, "passes": True, "said": said}
-    least = limited_epsilon(epsilon, delta)
-    instead = f"--epsilon {least:g} stays below it" if least else "no epsilon stays below it with so large a delta"
-    guess = f"a guess whether somebody was in it is right at most {of_100(right)}"
-    said = f"Epsilon {upward(epsilon)} is above {rule}: {guess}. {instead[0].upper()}{instead[1:]}."
-    return {"right": right, "passes": False, "said": said, "passing_epsilon": least or None}
+    least = limited_epsilon(epsilon, delta) or None
+    said_of = sentence("choosing.guess_limit", epsilon, passes, MOST_RIGHT, limit_said(right), of_100(right), least)
+    facts = {"right": right, "passes": passes, "said": said_of}
+    return facts if passes else {**facts, "passing_epsilon": least}
 
 
 # ---- sentences -------------------------------------------------------------------------------------------------------
@@ -421,33 +379,13 @@ def _reason(choice: Choice) -> list[str]:
     """Three sentences: what was asked, what the profile promises, and why no cheaper one was taken."""
     profile = choice.chosen
     assert profile is not None
-    second = _promised(choice.answers, profile)
-    cheaper = [one for one in choice.failing if _place(one.profile.name) < _place(profile.name)]
-    if not cheaper:
-        return [asked_said(choice.answers), second, "No profile costs less."]
-    last = cheaper[-1]
-    others = f"; so do {listed(tuple(one.profile.name for one in cheaper[:-1]))}" if cheaper[:-1] else ""
-    third = f"What costs less falls short: {last.profile.name} does, because {_lacks(last.gaps)}{others}."
-    return [asked_said(choice.answers), second, third]
-
-
-def _promised(answers: Answers, profile: Profile) -> str:
-    """What the profile promises of what was asked, adversary by adversary."""
     kept: dict[str, list[str]] = {}
-    for one in threats_asked(answers).requires:
-        kept.setdefault(one.claim.against, []).append(f"“{one.claim.what}”")
-    if kept:
-        said = "; ".join(f"against the {who}, {listed(tuple(what))}" for who, what in kept.items())
-        return f"{profile.name} promises, {said}."
-    dealt = f"; one organisation deals its documents out to {dealt_out(answers, profile)} parties of a simulation"
-    return f"That asks for no promise, and {profile.name} makes none{dealt if answers.parties == 1 else ''}."
-
-
-def _lacks(gaps: tuple[Gap, ...]) -> str:
-    """The first gap, and how many more there are."""
-    first, more = gaps[0], len(gaps) - 1
-    what = f"“{first.claim}”" + (f" against the {first.adversary}" if first.adversary else "")
-    return f"{what} fails ({first.reason})" + (f", and {counted(more, 'more claim')}" if more else "")
+    for one in threats_asked(choice.answers).requires:
+        kept.setdefault(one.claim.against, []).append(one.claim.what)
+    dealt = dealt_out(choice.answers, profile) if choice.answers.parties == 1 else 0
+    cheaper = [one for one in choice.failing if _place(one.profile.name) < _place(profile.name)]
+    promised = sentence("choosing.promised", profile.name, kept, dealt)
+    return [asked_said(choice.answers), promised, sentence("choosing.cheaper", cheaper)]
 
 
 def _next_best(judged: Judged, choice: Choice) -> dict[str, Any]:
@@ -456,117 +394,24 @@ def _next_best(judged: Judged, choice: Choice) -> dict[str, Any]:
     return {"profile": judged.profile.name, "lost_because": _lost(judged, choice), "lacks": lacks}
 
 
-def _every_lack(gaps: tuple[Gap, ...]) -> str:
-    """All that a profile lacks, in plain words: where nothing fits, somebody has to weigh it."""
-    said = (
-        f"it does not promise that the {one.adversary} {plain_claim(one.claim)} ({one.reason.removeprefix(_NOBODY_PROMISES)})"
-        if one.adversary
-        else one.reason
-        for one in gaps
-    )
-    return "; ".join(said)
-
-
 def _lost(judged: Judged, choice: Choice) -> str:
     """Why this profile was not taken: what it lacks, or that it costs more."""
     if choice.chosen is None:
-        return _every_lack(judged.gaps)
+        return sentence("choosing.every_lack", [(one, plain_claim(one.claim)) for one in judged.gaps])
     if judged.gaps:
-        return _lacks(judged.gaps)
-    ours, theirs = cost_of(choice.chosen), cost_of(judged.profile)
-    if round(theirs.quality_lost, 3) > round(ours.quality_lost, 3):
-        lost = f"perplexity {theirs.quality_lost:.3f} times that without noise, against {ours.quality_lost:.3f}"
-        return f"it promises all that was asked, at more cost in quality: {lost}"
-    if theirs.bytes_up > ours.bytes_up:
-        more = f"answers of {theirs.bytes_up:.1f} times and totals of {theirs.bytes_down:.1f} times the bytes of 32-bit numbers"
-        return f"it promises all that was asked, with more bytes: {more}"
-    if _place(judged.profile.name)[:-1] == _place(choice.chosen.name)[:-1]:
-        return "it promises all that was asked at the same figures; of equal ones the first by name is taken"
-    return "it promises all that was asked, and does more work for promises that were not asked for"
+        return sentence("choosing.lacks", judged.gaps)
+    equal = _place(judged.profile.name)[:-1] == _place(choice.chosen.name)[:-1]
+    return sentence("choosing.costs_more", cost_of(choice.chosen), cost_of(judged.profile), equal)
 
 
 def show_choice(facts: Mapping[str, Any], to: Console) -> None:
     """The chosen profile with its reason, cost and limits, or what would have to change; then the next best."""
-    rows = tuple((one["profile"], one["lost_because"]) for one in facts["next_best"])
-    title = "The two next best" if facts["profile"] else "Nearest"
-    found = _chosen(facts) if facts["profile"] else _none(facts)
-    show((*found, Table(("profile", "why not"), rows, title=title, whole=(0,))), to)
-
-
-def _none(facts: Mapping[str, Any]) -> Iterator[Block]:
-    said = [f"{one['change']}: then {one['profile']}" for one in facts["changes"]]
-    yield Paragraph("No profile promises all of that.", "danger")
-    yield Paragraph(facts["asked"])
-    yield from items(said, "One of these would have to change")
-    if not said:
-        yield Paragraph("No single change, pair or three of changes is enough: ask for less.")
-
-
-def _chosen(facts: Mapping[str, Any]) -> Iterator[Block]:
-    limit, forecast = facts["guess_limit"], facts["forecast"]
-    limited = Paragraph(limit["said"], "strong" if limit["passes"] else "danger") if limit else None
-    if limited is not None and not limit["passes"]:
-        yield limited
-    yield Paragraph(f"{facts['profile']}: {facts['title']}", "fine")
-    yield from paragraphs((facts["danger"],), "danger")
-    yield Paragraph(" ".join(facts["reason"]))
-    if limited is not None and limit["passes"]:
-        yield limited
-    yield Paragraph("")
-    yield from _costs(facts)
-    if forecast:
-        yield Paragraph(forecast["said"], "" if forecast["verdict"] == Verdict.OF_USE.value else "alarm")
-    not_kept = [f"accepted: “{one['claim']}” may fail: {one['reason']}" for one in facts["accepted"]]
-    yield from items([*not_kept, *facts["out_of_scope"]], "What it does not protect")
-
-
-def _costs(facts: Mapping[str, Any]) -> Iterator[Block]:
-    """What the run of the plan costs; below it, what was measured of another run."""
-    cost, own, forecast = facts["cost"], facts["plan_cost"], facts["forecast"]
-    rows = (
-        ("the run", plan_said(own)),
-        ("privacy", _spent_said(facts["spent"])),
-        ("time", time_of_plan(own)),
-        ("bytes", bytes_of_plan(own)),
-        *([("quality", f"{forecast['verdict']}, by the forecast below")] if forecast else []),
-    )
-    under = "" if cost["measured_under"] == cost["profile"] else f"; measured under {cost['measured_under']}"
-    at = f" at epsilon {cost['epsilon']:g}" if cost["epsilon"] else ""
-    another = f"Bytes and time are in proportion to another run, which was measured{at}: {cost['setting']}{under}. It had:"
-    figures = (*quality_said(cost), f"{cost['seconds']:.0f} s for {counted(cost['rounds'], 'round')}", bytes_said(cost))
-    yield Table(("", ""), rows, title="What it costs", kind="facts")
-    yield Paragraph(another)
-    yield from paragraphs(f"  {one}" for one in (*figures, f"(again: {', '.join(cost['sources'])})"))
-
-
-def _spent_said(spent: Mapping[str, Any] | None) -> str:
-    if not spent:
-        return "no budget: nothing limits what the results tell of one document or person"
-    number = spent["trainings"]
-    whole = "the one training" if number == 1 else f"all {number} trainings on these documents together"
-    one = "" if number == 1 else f"; each, if it were the only one, {upward(spent['epsilon_of_one'])}"
-    said = f"epsilon {upward(spent['epsilon'])} per {spent['unit']}, delta {upward_figure(spent['delta'])}, for {whole}{one}"
-    return said if number > 1 else f"{said}: a second one on the same documents adds to it (--trainings)"
-
-
-def quality_said(cost: Mapping[str, Any]) -> list[str]:
-    """Held-out words and classification, beside what they are without noise."""
-    beside = [f"{cost['perplexity_without_noise']:.0f} without noise"]
-    if cost["perplexity_of_frequencies"]:
-        beside.append(f"{cost['perplexity_of_frequencies']:.0f} by word frequencies alone")
-    said = [f"perplexity of held-out words {cost['perplexity']:.0f} ({', '.join(beside)})"]
-    if cost["f1"]:
-        without = f"{cost['f1_without_noise']:.2f} without noise, {cost['f1_without_documents']:.2f} without any document"
-        said.append(f"F1 of a classifier on the topics {cost['f1']:.2f} ({without})")
-    return said
+    show(blocks("choosing.chosen" if facts["profile"] else "choosing.nothing_fits", facts, Verdict.OF_USE.value), to)
 
 
 def bytes_said(cost: Mapping[str, Any]) -> str:
     """All messages of the training, and what encryption makes of them."""
-    if cost["bytes_up"] == 1:
-        return f"{cost['megabytes']:.0f} MB, {cost['counted']}"
-    times = f"up {cost['bytes_up']:.1f} times, down {cost['bytes_down']:.1f} times the bytes of 32-bit numbers"
-    return f"{cost['megabytes']:.0f} MB under {cost['measured_under']}; encrypted: {times}"
+    return sentence("choosing.bytes", cost)
 
 
 def too_few_documents(plan: Plan, parties: int) -> list[dict[str, Any]]:
@@ -577,7 +422,7 @@ def too_few_documents(plan: Plan, parties: int) -> list[dict[str, Any]]:
     need = documents_needed(profile, parties)
     if documents // parties >= need:
         return []
-    problem = f"{documents:,} documents of {parties:,} parties are {documents // parties:,} each, and each must bring {need:,}"
+    problem = sentence("choosing.too_few", documents, parties, need)
     return [asdict(Gap("a sum holds enough documents", "", problem, "correct [federation] parties or [training] documents"))]
 
 

@@ -118,7 +118,8 @@ def _environment() -> Environment:
         "form": format,
     }
     made.globals["quoted"] = lambda parts: listed(f"“{one}”" for one in parts)
-    made.filters |= {"capital": capital, "small": lambda text: text[:1].lower() + text[1:], "all": listed, "lines": in_lines}
+    made.filters |= {"capital": capital, "small": lambda text: text[:1].lower() + text[1:], "all": listed}
+    made.filters |= {"lines": in_lines, "without": str.removeprefix}
     return made
 
 
