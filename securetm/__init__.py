@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from securetm.models.neural.torch_module import TopicNetwork as TopicNetwork
     from securetm.models.neural.torch_module import TorchModule as TorchModule
     from securetm.models.nmf import NMF as NMF
+    from securetm.models.semantic import SemanticTopics as SemanticTopics
     from securetm.reports.statement.write import federate as federate
     from securetm.runs.finished import load as load
 
@@ -42,6 +43,7 @@ _WHERE = {
     "NMF": "securetm.models.nmf",
     "NeuralLDA": "securetm.models.neural.neural_lda",
     "ProdLDA": "securetm.models.neural.prodlda",
+    "SemanticTopics": "securetm.models.semantic",
     "SentenceLDA": "securetm.models.lda.sentence_lda",
     "Tokeniser": "securetm.corpus.tokeniser",
     "TopicNetwork": "securetm.models.neural.torch_module",

@@ -230,6 +230,8 @@ class Public(Protocol):
     def vectors(self) -> Array: ...  # words x dimensions: rows of length 1, or zeros
     @property
     def frequencies(self) -> Array | None: ...  # of words; they sum to one
+    @property
+    def rows(self) -> Array: ...  # the vectors as they came: words x numbers, of length 1, or zeros
     def arrays(self) -> Mapping[str, Array]: ...  # all of it, for a state
     def counts(self, each: float) -> Array: ...  # the topics, with so many counts a word on average
 
@@ -295,6 +297,7 @@ class TopicModel(Protocol):
     most_rounds: ClassVar[int] = 0  # after which nothing more can be learned, whatever a plan says; 0: no such number
     federated_epochs: ClassVar[float] = 0.0  # instead of rounds, where the number of documents is public; 0: rounds
     party_models: ClassVar[bool] = False  # whether each party trains a model of its own, and is asked about another state
+    among_embeddings: ClassVar[bool] = False  # whether it begins at words embedded as the documents are
     gains_topics: ClassVar[bool] = False  # whether it can go on from a state with fewer topics, which keep their numbers
 
     @property

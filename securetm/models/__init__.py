@@ -22,6 +22,7 @@ MODELS = Registry(
         "neural-lda": "securetm.models.neural.neural_lda:NeuralLDA",
         "nmf": "securetm.models.nmf:NMF",
         "prodlda": "securetm.models.neural.prodlda:ProdLDA",
+        "semantic": "securetm.models.semantic:SemanticTopics",
         "sentence-lda": "securetm.models.lda.sentence_lda:SentenceLDA",
         "sentence-lda-matched": "securetm.models.lda.matched:MatchedSentenceLDA",
         "torch-module": "securetm.models.neural.torch_module:TorchModule",

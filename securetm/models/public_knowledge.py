@@ -7,7 +7,7 @@ keeps it in its state, where estimates from noised answers read it. Parties do n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -26,6 +26,7 @@ class PublicKnowledge:
     topics: Array  # topics x words, float64: rows sum to one and no word is impossible
     vectors: Array  # words x dimensions, float32: rows of length 1, zeros for a word that the source does not know
     frequencies: Array | None = None  # words, float64: they sum to one, and each is above 0; None where there are none
+    rows: Array = field(default_factory=lambda: np.zeros((0, 0)))  # the vectors as they came, of length 1; not kept in a state
 
     @classmethod
     def kept_in(cls, state: State) -> Self | None:
@@ -79,19 +80,20 @@ def public_knowledge(vectors: Array, topics: int, frequencies: Array | None = No
     A word without a vector has the same weight in every topic. With fewer vectors than topics, the topics that are left
     have all words alike. Frequencies make no topic: those of general texts made topics worse on every corpus that was tried.
     """
-    rows = _compressed(_on_grid(np.asarray(vectors, dtype=np.float64)))
-    middles = _clusters(rows[rows.any(axis=1)], topics)
+    whole = _on_grid(np.asarray(vectors, dtype=np.float64))
+    rows = _compressed(whole)
+    middles = clusters(rows[rows.any(axis=1)], topics)
     near = np.exp(_SHARP * np.vstack([product_transposed(middles, rows), np.zeros((topics - len(middles), len(rows)))]))
-    return PublicKnowledge(near / near.sum(axis=1, keepdims=True), rows.astype(np.float32), frequencies)
+    return PublicKnowledge(near / near.sum(axis=1, keepdims=True), rows.astype(np.float32), frequencies, whole)
 
 
 def _on_grid(rows: Array) -> Array:
     """Rows of length 1 whose numbers were rounded, so that a last bit of the source moves nothing."""
-    rounded = np.rint(_of_length_one(rows) * _GRID)
-    return _of_length_one(rounded)
+    rounded = np.rint(of_length_one(rows) * _GRID)
+    return of_length_one(rounded)
 
 
-def _of_length_one(rows: Array) -> Array:
+def of_length_one(rows: Array) -> Array:
     """Rows divided by their length; a row of zeros stays one."""
     lengths = np.sqrt(_row_sums(np.square(rows)))[:, None]
     scaled: Array = rows / np.where(lengths > 0, lengths, 1.0)
@@ -134,7 +136,7 @@ def _upright(columns: Array) -> Array:
     return made
 
 
-def _clusters(rows: Array, most: int) -> Array:
+def clusters(rows: Array, most: int) -> Array:
     """The middles of clusters of these rows, of length 1: as many as are asked for, or as there are different rows."""
     if not len(rows):
         return rows

@@ -17,7 +17,7 @@ from typing import Any
 
 from securetm.contracts import Budget, Profile, TopicModel, Unit
 from securetm.corpus.text_embeddings import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
-from securetm.corpus.word_vectors import GLOVE, VectorSource, installed_vectors
+from securetm.corpus.word_vectors import GLOVE, SENTENCE, VectorSource, installed_vectors
 from securetm.models.questions.words import MOST_PAIRED
 from securetm.plans.checks import check_completed, check_request, check_under_profile, hidden_documents, idle_in
 from securetm.plans.profiles import ProfileFile, make_model, model_class, noise_of_whole_budget
@@ -258,21 +258,39 @@ class _Choosing:
 
         A start by moments that names no vectors reads those at the coordinator's place, as one does that is left open.
         """
-        training, model = self.plan.training, self.model
+        training = self.plan.training
         if training.start == MOMENTS:
             share = self._asked_first if self.profile.budget is not None else training.start_share
             named = training.vectors not in ("", NO_VECTORS)
             digest = training.vectors_digest or (VectorSource(training.vectors).digest if named else "")
             self._set("training", SHARE_RULE.why, start_share=share, vectors_digest=digest)
-        elif (training.start == PUBLIC or training.vectors or model.needs_public) and training.start != PLAIN:
-            source = VectorSource(training.vectors) if training.vectors else installed_vectors() or VectorSource(GLOVE)
+        elif self._begins_public and training.start != PLAIN:
+            source = VectorSource(training.vectors) if training.vectors else self._usual_vectors()
             digest = training.vectors_digest or source.digest  # a role that begins nothing need not have the vectors
             self._set("training", "the vectors that are here", start=PUBLIC, vectors=source.name, vectors_digest=digest)
+
+    @property
+    def _begins_public(self) -> bool:
+        """Whether the training begins at public topics: it says so, or its model needs them, or has words among embeddings."""
+        training, model = self.plan.training, self.model
+        among = model.among_embeddings and not training.start and not training.continue_from and self._embeds
+        return training.start == PUBLIC or bool(training.vectors) or model.needs_public or among
+
+    @property
+    def _embeds(self) -> bool:
+        """Whether a sentence model makes the documents' embeddings, so that it can embed words, too."""
+        return bool(self.plan.embeddings.model) and not self.plan.corpus.embedding
+
+    def _usual_vectors(self) -> VectorSource:
+        """The vectors that are here; those of the sentence model where words stand among embeddings."""
+        if self.model.among_embeddings and self._embeds:
+            return VectorSource(SENTENCE if is_usual(self.plan.embeddings.model) else self.plan.embeddings.model)
+        return installed_vectors() or VectorSource(GLOVE)
 
     def _epsilon(self) -> None:
         """The profile's budget as that of all rounds, where their number and the noise are left open: no round is cut off."""
         budget, privacy = self.profile.budget, self.plan.privacy
-        few = self.model.budget_rounds or self.model.most_rounds
+        few = self.model.budget_rounds or self.model.most_rounds or self.model.among_embeddings
         if budget is None or not self.hides or not few or privacy.epsilon or privacy.noise:
             return
         if self._open("training.rounds"):

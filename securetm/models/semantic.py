@@ -1,0 +1,289 @@
+"""Topics as clusters of meaning: a document belongs to the nearest of K centres of embeddings, and a centre is a noisy mean.
+
+It is spherical k-means (Dhillon and Modha 2001) whose every round is one sum over documents. A document's row holds, at the
+place of its cluster, its embedding, the number 1, and 1 / sqrt(n) for each of its n distinct words, each part times the root of
+its share. As the shares sum to one, so does the squared length of the row, however long the document is. Numbers are cut off
+towards zero at a public grid of a power of two: a row is no longer than 1, and sums are exact in 64 bits in any order.
+
+What an opened sum says of a centre is read beside its predecessor: the part across it is believed as far as its length is more
+than the noise, whose size is known, would give.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numba import njit
+
+from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, Reads, State, Terms
+from securetm.errors import BrokenPromise, Mistake
+from securetm.models.batches import grouped
+from securetm.models.estimator import Count, Finite, Inside
+from securetm.models.fixed_order import plus, product_transposed
+from securetm.models.given_documents import check_embeddings
+from securetm.models.mixed_topics import BagDocuments, Bags, Completion, MixedTopics
+from securetm.models.noisy_counts import likely_after
+from securetm.models.public_knowledge import clusters, of_length_one
+from securetm.settings import within
+
+MOST_TOPICS = 1000
+_GRID = 2.0**-14  # of a row's numbers
+_ROOM = 1.0 - 2.0**-30  # for the rounding of lengths, so that no row is clipped
+_LEAST = 1e-9  # of a word in a topic, beside the others
+
+
+# ---- rows of documents: no row is made -------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def summed(topics: Array, vectors: Array, size: float, bags: Bags, each: Array, weights: Array, k: int, words: int) -> Array:
+    """The weighted sum of the documents' rows: centres (k x numbers), sizes (k), words (k x words), flat."""
+    ends, named, _ = bags
+    numbers = vectors.shape[1]
+    out = np.zeros(k * (numbers + 1 + words))
+    for d in range(len(topics)):
+        if weights[d] == 0.0:
+            continue
+        z, weight = topics[d], weights[d]
+        for i in range(numbers):
+            out[z * numbers + i] += weight * vectors[d, i]
+        out[k * numbers + z] += weight * size
+        first = k * (numbers + 1) + z * words
+        for i in range(ends[d], ends[d + 1]):
+            out[first + named[i]] += weight * each[d]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def lengths_of(
+    order: Array, groups: Array, topics: Array, vectors: Array, size: float, bags: Bags, each: Array, k: int, words: int
+) -> Array:
+    """The l2 norm of each group's summed rows; group g is documents `order[groups[g]:groups[g + 1]]`."""
+    ends, named, _ = bags
+    numbers = vectors.shape[1]
+    centres, sizes, of_words = np.zeros((k, numbers)), np.zeros(k), np.zeros((k, words))
+    out = np.empty(len(groups) - 1)
+    for g in range(len(out)):
+        for d in order[groups[g] : groups[g + 1]]:
+            for i in range(numbers):
+                centres[topics[d], i] += vectors[d, i]
+            sizes[topics[d]] += size
+            for i in range(ends[d], ends[d + 1]):
+                of_words[topics[d], named[i]] += each[d]
+        squares, lost = 0.0, 0.0
+        for d in order[groups[g] : groups[g + 1]]:
+            z = topics[d]
+            for i in range(numbers):
+                squares, lost = plus(squares, lost, centres[z, i] ** 2)
+                centres[z, i] = 0.0  # so that no number counts twice, and the next group begins at zero
+            squares, lost = plus(squares, lost, sizes[z] ** 2)
+            sizes[z] = 0.0
+            for i in range(ends[d], ends[d + 1]):
+                squares, lost = plus(squares, lost, of_words[z, named[i]] ** 2)
+                of_words[z, named[i]] = 0.0
+        out[g] = math.sqrt(squares)
+    return out
+
+
+def _cut_off(values: Array) -> Array:
+    """The values towards zero at the grid: none becomes larger."""
+    cut: Array = np.trunc(_ROOM * values / _GRID) * _GRID
+    return cut
+
+
+# ---- the model -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SemanticTopics(MixedTopics):
+    """Topics are clusters of documents whose embeddings are alike, each with the words of its documents.
+
+    A training begins at clusters of the vocabulary's words, embedded by the same sentence model: no document made them.
+    """
+
+    n_topics: Annotated[int, within(1, MOST_TOPICS)] = 20
+    embedding_size: Count = 384  # numbers of a document's embedding; all-MiniLM-L6-v2 gives 384
+    sharpness: Finite = 20.0  # by which cosines are multiplied before they become shares (softmax)
+    of_words: Inside = 0.25  # the share of a document's squared row that says which words it holds
+    of_sizes: Inside = 0.02  # the share that counts the documents of a topic; the rest is its embedding
+    name: ClassVar[str] = "semantic"
+    reads: ClassVar[frozenset[Reads]] = frozenset({Reads.COUNTS, Reads.EMBEDDINGS})
+    reads_words: ClassVar[bool] = False
+    among_embeddings: ClassVar[bool] = True
+    federated_rounds: ClassVar[int] = 8
+
+    # ---- contracts.TopicModel ----
+
+    def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
+        """Random directions, and all words alike in each topic."""
+        words = len(vocabulary)
+        return {
+            "centres": of_length_one(rng.standard_normal((self.n_topics, self.embedding_size))),
+            "sizes": np.zeros(self.n_topics),
+            "counts": np.full((self.n_topics, words), 1.0 / words),
+            "step": np.zeros(1, dtype=np.int64),
+        }
+
+    def started(self, vocabulary: Sequence[str], public: Public, rng: np.random.Generator) -> State:
+        """Clusters of words: their middles, and their words as the first guess of each topic's."""
+        rows = public.rows
+        if rows.shape[1] != self.embedding_size:
+            raise Mistake(
+                "the word vectors have {found:number|numbers} each, and the documents' embeddings {size}: a word and a text "
+                "with the same meaning must be near each other",
+                hint="take the vectors of the same sentence model (training.vectors: minilm, or its folder), or begin without "
+                "any: --start plain",
+                found=rows.shape[1],
+                size=self.embedding_size,
+            )
+        fresh = self.start(vocabulary, rng)
+        middles = clusters(rows[rows.any(axis=1)], self.n_topics)
+        centres = np.vstack([middles, fresh["centres"][len(middles) :]])
+        near = np.exp(self.sharpness * (product_transposed(centres, np.ascontiguousarray(rows)) - 1.0))
+        return {**fresh, "centres": centres, "counts": near / near.sum(axis=1, keepdims=True), **public.arrays()}
+
+    def query(self, state: State) -> ClustersQuery:
+        """The next question: the sums of each topic's embeddings, documents and words."""
+        return ClustersQuery(self, state["centres"], state["counts"].shape[1])
+
+    def update(self, state: State, answer: Answer) -> State:
+        """The state after one sum. A topic without documents keeps its centre and its words."""
+        after = {**state, "step": state["step"] + 1}
+        if not answer.total:
+            return after
+        shares = self.shares_of_parts
+        centres, sizes, words = (answer.total[part] / scale for part, scale in shares.items())
+        noise = {part: answer.deviation / scale for part, scale in shares.items()}
+        before = self.centres(state)
+        found = likely_after(state, words, noise["words"], state["counts"])
+        return {**after, **found, "centres": moved(before, centres, noise["centres"]), "sizes": np.maximum(sizes, 0.0)}
+
+    def topics(self, state: State) -> Array:
+        """Each topic's words, as shares."""
+        found = np.maximum(np.nan_to_num(state["counts"], nan=0.0, posinf=0.0), 0.0)
+        found = found / np.maximum(found.sum(axis=1, keepdims=True), 1e-300) + _LEAST
+        shares: Array = found / found.sum(axis=1, keepdims=True)
+        return shares
+
+    def infer(self, state: State, documents: Any) -> Array:
+        """Each document's topic shares: how near its embedding is to each centre, whatever its words are."""
+        near = self.sharpness * self.cosines(self.centres(state), documents)
+        shares = np.exp(near - near.max(axis=1, keepdims=True))
+        shares /= shares.sum(axis=1, keepdims=True)
+        return shares
+
+    def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
+        """The log-likelihood of each document's unseen words under the topics that its embedding is near."""
+        by_word = self.by_word(state)
+        held = BagDocuments.from_counts(unseen.counts, len(by_word))
+        return held.log_likelihood(by_word, self.infer(state, seen), self.threads)
+
+    def completing(self, state: State) -> tuple[Array, Completion]:
+        """Around the topics' sizes."""
+        by_word = self.by_word(state)
+        return by_word, Completion.around(by_word, state["sizes"], 1.0)
+
+    def findings(self, state: State) -> Mapping[str, Any]:
+        """How many documents each topic has, behind the noise."""
+        return {"documents_of_topics": np.round(state["sizes"]).astype(np.int64).tolist()}
+
+    # ---- for the query ----
+
+    @property
+    def shares_of_parts(self) -> Mapping[str, float]:
+        """By what each part of a document's row is multiplied: the root of its share of the squared row."""
+        rest = max(1.0 - self.of_words - self.of_sizes, 0.0)
+        return {"centres": math.sqrt(rest), "sizes": math.sqrt(self.of_sizes), "words": math.sqrt(self.of_words)}
+
+    def centres(self, state: State) -> Array:
+        """The centres of a state, which may be forged: finite, and of length 1 or 0."""
+        centres = state["centres"]
+        if centres.ndim != 2 or centres.shape != (self.n_topics, self.embedding_size):
+            raise BrokenPromise("table of centres", centres.size, self.n_topics * self.embedding_size)
+        return of_length_one(np.clip(np.nan_to_num(centres), -1.0, 1.0))
+
+    def cosines(self, centres: Array, documents: Any) -> Array:
+        """How near each document is to each centre."""
+        return product_transposed(self.read(documents), centres)
+
+    def read(self, documents: Any) -> Array:
+        """The documents' embeddings, of length 1, or zeros where a number is not finite."""
+        rows = check_embeddings(documents.embeddings, self.embedding_size)
+        return of_length_one(np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0).astype(np.float64))
+
+
+def moved(before: Array, sums: Array, deviation: float) -> Array:
+    """The centres after sums of their documents' embeddings with such noise in each number.
+
+    The part of a sum across the centre before it is noise and a move. Its expected square is known where it is noise alone,
+    so as much of it is believed as its square is larger (Wiener's filter).
+    """
+    along = (sums * before).sum(axis=1, keepdims=True)
+    across = sums - along * before
+    squares = np.square(across).sum(axis=1, keepdims=True)
+    noise = (sums.shape[1] - 1) * deviation**2
+    believed = np.maximum(squares - noise, 0.0) / np.maximum(squares, 1e-300)
+    found = np.maximum(along, deviation) * before + believed * across
+    kept = found.any(axis=1, keepdims=True)
+    return of_length_one(np.where(kept, found, before))
+
+
+@dataclass(frozen=True)
+class ClustersQuery:
+    """Asks for the sums of each topic's embeddings, documents and words: each document is of the topic it is nearest to."""
+
+    model: SemanticTopics
+    centres: Array
+    words: int
+
+    @property
+    def terms(self) -> Terms:
+        """One row per document, of length 1 at most."""
+        k, numbers = self.model.n_topics, self.model.embedding_size
+        layout = (Block("centres", (k, numbers)), Block("sizes", (k,)), Block("words", (k, self.words)))
+        return Terms(layout, bits=64, l2=1.0)
+
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+        """Draws and remembers nothing."""
+        rows = DocumentClusters.nearest(self.model, self.model.centres({"centres": self.centres}), documents, self.words)
+        clipped_sum.add_losses(rows, np.arange(len(documents)), np.zeros((len(documents), 0)))
+
+
+@dataclass(frozen=True)
+class DocumentClusters:
+    """The rows of documents as gradients of losses (contracts.Losses): no row is materialised."""
+
+    topics: Array  # of each document, the nearest
+    values: Array  # of each document, how far that is: 1 - cosine
+    vectors: Array
+    size: float
+    bags: Bags
+    each: Array  # of each document, the number of each of its words
+    k: int
+    words: int
+
+    @classmethod
+    def nearest(cls, model: SemanticTopics, centres: Array, documents: Any, words: int) -> DocumentClusters:
+        """Each document's row at its nearest centre."""
+        parts, read = model.shares_of_parts, model.read(documents)
+        near = product_transposed(read, centres)
+        bags = BagDocuments.from_counts(documents.counts, words).bags
+        topics, distinct = near.argmax(axis=1), np.maximum(np.diff(bags.ends), 1)
+        facts = _cut_off(parts["centres"] * read), float(_cut_off(np.array(parts["sizes"])))
+        return cls(
+            topics, 1.0 - near.max(axis=1), *facts, bags, _cut_off(parts["words"] / np.sqrt(distinct)), len(centres), words
+        )
+
+    def norms(self, owners: Array) -> Array:
+        """The l2 norm of each owner's rows, summed over all its documents."""
+        rows = self.topics, self.vectors, self.size, self.bags, self.each
+        return lengths_of(*grouped(owners), *rows, self.k, self.words)
+
+    def gradient(self, weights: Array) -> Array:
+        """The weighted sum of the documents' rows, flat."""
+        rows = self.topics, self.vectors, self.size, self.bags, self.each
+        return summed(*rows, weights.astype(np.float64), self.k, self.words)
