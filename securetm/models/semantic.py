@@ -247,7 +247,7 @@ class ClustersQuery:
         layout = (Block("centres", (k, numbers)), Block("sizes", (k,)), Block("words", (k, self.words)))
         return Terms(layout, bits=64, l2=1.0)
 
-    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         """Draws and remembers nothing."""
         rows = DocumentClusters.nearest(self.model, self.model.centres({"centres": self.centres}), documents, self.words)
         clipped_sum.add_losses(rows, np.arange(len(documents)), np.zeros((len(documents), 0)))
