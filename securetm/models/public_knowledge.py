@@ -95,7 +95,7 @@ def _on_grid(rows: Array) -> Array:
 
 def of_length_one(rows: Array) -> Array:
     """Rows divided by their length; a row of zeros stays one."""
-    lengths = np.sqrt(_row_sums(np.square(rows)))[:, None]
+    lengths = np.sqrt(row_sums(np.square(rows)))[:, None]
     scaled: Array = rows / np.where(lengths > 0, lengths, 1.0)
     return scaled
 
@@ -157,7 +157,7 @@ def _seeds(rows: Array, most: int) -> Array:
     alike = product_transposed(rows, rows)
     best, chosen = np.full(len(rows), -1.0), list[int]()
     while len(chosen) < most:
-        gains = np.rint(_row_sums(np.maximum(alike - best, 0.0)) * _GRID)
+        gains = np.rint(row_sums(np.maximum(alike - best, 0.0)) * _GRID)
         seed = int(gains.argmax())
         if gains[seed] <= 0:
             break
@@ -166,6 +166,6 @@ def _seeds(rows: Array, most: int) -> Array:
     return rows[chosen]
 
 
-def _row_sums(rows: Array) -> Array:
+def row_sums(rows: Array) -> Array:
     """The sum of each row, column by column."""
     return product(rows, np.ones((rows.shape[1], 1)))[:, 0]

@@ -1,0 +1,164 @@
+"""Semantic topics: the rows of documents, what noisy sums of them show, and topics that follow from embeddings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from securetm.answers.clipped_sum import ClippedRowSum
+from securetm.contracts import Answer, Array, Query, TopicModel
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
+from securetm.errors import BrokenPromise, Mistake
+from securetm.models.public_knowledge import public_knowledge
+from securetm.models.semantic import SemanticTopics, likely_centres
+from securetm.models.trials import check_additive, check_rows
+from securetm.testing.few_documents import EMBEDDING_SIZE, some_documents
+from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained
+from securetm.testing.query_laws import QueryLaws
+
+SIZE, WORDS, SUBJECTS = 24, 30, 3
+
+
+def small(**settings: Any) -> SemanticTopics:
+    return SemanticTopics(**{"n_topics": 3, "embedding_size": EMBEDDING_SIZE, **settings})
+
+
+class TestSemanticTopics(ModelLaws):
+    @pytest.fixture
+    def model(self) -> TopicModel:
+        return small()
+
+
+class TestItsQuestion(QueryLaws):
+    @pytest.fixture
+    def query(self) -> Query:
+        model = small()
+        return model.query(model.for_party(trained(model, split(some_documents(14, seed=5)), rounds=3), "party 0"))
+
+
+def test_no_document_and_no_person_changes_a_bit_of_another_ones_row() -> None:
+    check_rows(small())
+
+
+def test_answers_are_sums() -> None:
+    check_additive(small())
+
+
+# ---- planted meanings -------------------------------------------------------------------------------------------------------
+
+
+def planted(documents: int, seed: int = 0) -> tuple[Corpus, Array, Array]:
+    """Documents of one of three meanings, each with words of its own; the vectors of the words; each document's meaning."""
+    rng = np.random.default_rng(seed)
+    meanings = np.eye(SIZE)[:SUBJECTS]
+    subject = np.arange(documents) % SUBJECTS
+    embeddings = (meanings[subject] + rng.normal(0, 0.1, (documents, SIZE))).astype(np.float32)
+    counts = np.zeros((documents, WORDS), dtype=np.int64)
+    for d in range(documents):
+        np.add.at(counts[d], rng.integers(0, WORDS // SUBJECTS, 6) * SUBJECTS + subject[d], 1)
+    vectors = meanings[np.arange(WORDS) % SUBJECTS] + rng.normal(0, 0.15, (WORDS, SIZE))
+    words = tuple(f"w{n:02}" for n in range(WORDS))
+    held = HeldDocuments(
+        sparse.csr_array(counts), words, rng.integers(0, 2**63, documents, dtype=np.uint64), embeddings=embeddings
+    )
+    return Corpus(held), vectors, subject
+
+
+def learned(corpus: Any, vectors: Array, deviation: float, rounds: int = 4, seed: int = 1) -> tuple[SemanticTopics, Any]:
+    """A model after some rounds whose sums have noise of that deviation in each number."""
+    model, rng = SemanticTopics(n_topics=SUBJECTS, embedding_size=SIZE), np.random.default_rng(seed)
+    state = model.started(corpus.vocabulary, public_knowledge(vectors, SUBJECTS), np.random.default_rng(0))
+    for _ in range(rounds):
+        query = model.query(state)
+        clipped_sum = ClippedRowSum(query.terms, radius=1.0)
+        query.answer(corpus, clipped_sum, {}, rng)
+        total = {name: block + rng.normal(0, deviation, block.shape) for name, block in clipped_sum.blocks().items()}
+        state = model.update(state, Answer(total, deviation=deviation))
+    return model, state
+
+
+@pytest.mark.parametrize("deviation", [0.0, 10.0])
+def test_meanings_and_their_words_are_found_behind_noise(deviation: float) -> None:
+    corpus, vectors, subject = planted(600)
+    model, state = learned(corpus, vectors, deviation)
+    found = model.infer(state, corpus).argmax(axis=1)
+    for one in range(SUBJECTS):
+        (topic,) = set(found[subject == one])  # all documents of a meaning have one topic
+        heaviest = model.topics(state)[topic].argsort()[::-1][:3]
+        assert set(heaviest % SUBJECTS) == {one}
+    sizes = model.findings(state)["documents_of_topics"]
+    assert all(abs(size - 200) < 6 * deviation / np.sqrt(model.of_sizes) + 1 for size in sizes)
+
+
+def test_centres_behind_noise_are_nearer_to_the_truth_than_sums_and_than_the_public_start() -> None:
+    rng, truth = np.random.default_rng(0), np.zeros((1, 400))
+    truth[0, :2] = 0.8, 0.6
+    public = np.zeros((1, 400))
+    public[0, 0] = 1.0
+    near = []
+    for _ in range(200):  # noise as long as the sum itself
+        sums = 100 * truth + rng.normal(0, 5.0, truth.shape)
+        near.append((likely_centres(public, sums, 5.0, public) @ truth.T)[0, 0] - (sums @ truth.T)[0, 0] / np.linalg.norm(sums))
+    assert min(near) > 0.05
+    assert (likely_centres(public, 1e6 * truth, 5.0, public) @ truth.T)[0, 0] > 1 - 1e-9  # sums that are sure move all the way
+
+
+def test_a_topic_without_documents_stays_where_it_was() -> None:
+    corpus, vectors, _ = planted(30)
+    model, state = learned(corpus.select(np.arange(0, 30, 3)), vectors, 0.0, rounds=1)
+    begun = model.started(corpus.vocabulary, public_knowledge(vectors, SUBJECTS), np.random.default_rng(0))
+    moved = np.abs(state["centres"] - begun["centres"]).max(axis=1) > 1e-6
+    assert moved.sum() == 1
+
+
+# ---- bounds -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("embedding", "words"),
+    [
+        (np.ones(SIZE), 30),
+        (np.full(SIZE, 1e30), 1),
+        (np.eye(SIZE)[0] * 1e-30, 0),
+        (np.full(SIZE, np.nan), 30),
+        (np.zeros(SIZE), 0),
+    ],
+)
+def test_no_row_is_longer_than_1_and_none_is_clipped(embedding: Array, words: int) -> None:
+    model = SemanticTopics(n_topics=2, embedding_size=SIZE)
+    counts = np.zeros((1, WORDS), dtype=np.int64)
+    counts[0, :words] = 10**6
+    held = HeldDocuments(
+        sparse.csr_array(counts), tuple(map(str, range(WORDS))), np.ones(1, np.uint64), embeddings=embedding[None]
+    )
+    query = model.query(model.start(held.vocabulary, np.random.default_rng(0)))
+    rows = []
+    for radius in (1.0, np.inf):
+        clipped_sum = ClippedRowSum(query.terms, radius)
+        query.answer(held, clipped_sum, {}, np.random.default_rng(0))
+        rows.append(clipped_sum.vector())
+    assert np.sqrt(np.square(rows[0]).sum()) <= 1.0
+    np.testing.assert_array_equal(rows[0], rows[1])
+    assert clipped_sum.lost == 0
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, 1e300, 0.0])
+def test_centres_that_make_no_sense_still_give_bounded_rows(number: float) -> None:
+    """A coordinator may send anything of the right shape."""
+    corpus, _, _ = planted(12)
+    model = SemanticTopics(n_topics=2, embedding_size=SIZE)
+    state = {**model.start(corpus.vocabulary, np.random.default_rng(0)), "centres": np.full((2, SIZE), number)}
+    clipped_sum = ClippedRowSum(model.query(state).terms, 1.0)
+    model.query(state).answer(corpus, clipped_sum, {}, np.random.default_rng(0))
+    assert np.sqrt(np.square(clipped_sum.vector()).sum()) <= len(corpus)
+    with pytest.raises(BrokenPromise):
+        model.query({**state, "centres": np.zeros((3, SIZE))}).answer(corpus, clipped_sum, {}, np.random.default_rng(0))
+
+
+def test_word_vectors_of_another_kind_are_refused() -> None:
+    with pytest.raises(Mistake, match="12 numbers"):
+        small().started(VOCABULARY, public_knowledge(np.ones((len(VOCABULARY), 12)), 3), np.random.default_rng(0))
