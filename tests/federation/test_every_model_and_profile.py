@@ -15,7 +15,7 @@ from securetm.resources import toml_names
 
 PARTY_ROWS = {"fednmf"}  # a row is a party's whole training: no budget of documents bounds it
 EACH = {"lda-matched", "sentence-lda-matched"}  # need every party's own answer
-READ_EMBEDDINGS = {"combined-tm", "zeroshot-tm"}
+READ_EMBEDDINGS = {"combined-tm", "semantic", "zeroshot-tm"}
 NAMED_IN_THE_PLAN = {"torch-module"}  # a stranger's module: the plan names it
 MODELS_OF_OURS = sorted({one.name for one in MODELS.listed() if one.package == OURS} - NAMED_IN_THE_PLAN)
 BUDGETED = {"dp-central", "dp-distributed", "dp-local", "fortress"}
