@@ -188,7 +188,7 @@ class SemanticTopics(MixedTopics):
     def infer(self, state: State, documents: Any) -> Array:
         """Each document's topic shares: how near its embedding is to each centre, whatever its words are."""
         near = self.sharpness * product_transposed(self.read(documents), self.checked(state["centres"]))
-        shares = np.exp(near - near.max(axis=1, keepdims=True))
+        shares: Array = np.exp(near - near.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
         return shares
 
@@ -291,10 +291,13 @@ class DocumentClusters:
 
     def norms(self, owners: Array) -> Array:
         """The l2 norm of each owner's rows, summed over all its documents."""
-        rows = self.topics, self.vectors, self.size, self.bags, self.each
-        return lengths_of(*grouped(owners), *rows, self.k, self.words)
+        order, groups = grouped(owners)
+        return lengths_of(order, groups, *self._rows, self.k, self.words)
 
     def gradient(self, weights: Array) -> Array:
         """The weighted sum of the documents' rows, flat."""
-        rows = self.topics, self.vectors, self.size, self.bags, self.each
-        return summed(*rows, weights.astype(np.float64), self.k, self.words)
+        return summed(*self._rows, weights.astype(np.float64), self.k, self.words)
+
+    @property
+    def _rows(self) -> tuple[Array, Array, float, Bags, Array]:
+        return self.topics, self.vectors, self.size, self.bags, self.each
