@@ -258,11 +258,10 @@ def _coordinate(to: Any, home: Path, load: PlannedSession) -> None:
 def _hub(home: Path) -> Iterator[Any]:
     from securetm.credentials.keys import Keys
     from securetm.credentials.roster import read_roster
-    from securetm.federation.network.connections import SpoolRoom
     from securetm.federation.network.hub import Hub
 
     roster = read_roster(home / "roster.toml")
-    hub = Hub(Keys.open(home / COORDINATOR), roster, _agreed(), SpoolRoom(home / "spool"), roster.address)
+    hub = Hub(Keys.open(home / COORDINATOR), roster, _agreed(), home / "spool", roster.address)
     hub.start()
     try:
         yield hub

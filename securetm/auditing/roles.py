@@ -253,14 +253,13 @@ def _most_bytes_of(paced: PacedParty) -> Any:
 
 def _connections(folder: RunFolder, members: tuple[str, ...]) -> tuple[Hub, dict[str, Dialer]]:
     """The coordinator's end and each party's. Keys, authority and roster are made for this run alone."""
-    from securetm.federation.network.connections import SpoolRoom
     from securetm.federation.network.dialing import Dialer
     from securetm.federation.network.events import Agreed
     from securetm.federation.network.hub import Hub
 
     keys, roster = _keys_and_roster(folder, members)
     agreed = Agreed(folder.agreement.digest, folder.agreement.profile.digest)
-    hub = Hub(keys[_COORDINATOR], roster, agreed, SpoolRoom(folder.path / "spool"), roster.address)
+    hub = Hub(keys[_COORDINATOR], roster, agreed, folder.path / "spool", roster.address)
     return hub, {name: Dialer(name, keys[name], roster, agreed, lambda: 0) for name in members}
 
 

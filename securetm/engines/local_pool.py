@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Self, cast
 
-from securetm.engines.tasks import Crew, Event, TriedTask, packed, packed_outcome, tried, unpacked
+from securetm.engines.tasks import THREADS, Crew, Event, TriedTask, packed, packed_outcome, tried, unpacked
 from securetm.settings import require
 
 HELLO, WORK, TASK = b"hello", b"work", b"task"  # the first message of a worker; what goes before a message to it
@@ -55,7 +55,6 @@ def _send(channel: Connection, content: bytes) -> None:
         channel.send_bytes(content)
 
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _BEGIN = "import sys; sys.path[:] = {path!r}; from securetm.engines.local_pool import serve; serve({channel})"
 _DYING = 10.0  # seconds that a process may take from closing its files to its end
 
@@ -82,7 +81,7 @@ class LocalWorker:
                 [sys.executable, "-c", code],
                 stdin=subprocess.DEVNULL,
                 stdout=sys.__stderr__.fileno() if sys.__stderr__ else subprocess.DEVNULL,  # results of a command stay its own
-                env=os.environ | dict.fromkeys(_THREADS, str(threads)),
+                env=os.environ | dict.fromkeys(THREADS, str(threads)),
                 pass_fds=(there.fileno(),),
                 process_group=0,
             )

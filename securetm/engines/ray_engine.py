@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from securetm.engines.listening import is_loopback
-from securetm.engines.tasks import Crew, Event, packed, unpacked
+from securetm.engines.tasks import THREADS, Crew, Event, packed, unpacked
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Mistake
 from securetm.private_files import private_file, writing
@@ -83,7 +83,6 @@ def remove_left(above: Path) -> None:
 _COMMAND = (sys.executable, "-m", "securetm.engines.ray_host")
 _GRACE = 30.0  # seconds in which Ray may end its processes
 _LOG = "driver.log"
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")  # one each, in every worker
 
 # Set to 0, Ray takes 127.0.0.1 as the address of this machine, and listens there alone. Otherwise it puts another address of
 # this machine in the place of 127.0.0.1. The name is of other systems, where 0 is Ray's default.
@@ -194,7 +193,7 @@ def local_environment(inherited: Mapping[str, str], token: Path) -> dict[str, st
     own = {name: value for name, value in inherited.items() if not name.upper().startswith("RAY_")}
     return {
         **environment(own),
-        **dict.fromkeys(_THREADS, "1"),
+        **dict.fromkeys(THREADS, "1"),
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(token),
         HERE_ALONE: "0",  # whether it holds is checked at each start (ray_host)
@@ -228,7 +227,7 @@ def check_address(address: str, environment: Mapping[str, str]) -> None:
     if is_loopback(host):
         return  # whether all of the cluster is on this machine is looked at once it is joined
     unnamed = [f"{name} names no file" for name in _TLS_FILES if not Path(environment.get(name, "")).is_file()]
-    if environment.get("RAY_USE_TLS", "").lower() not in ("1", "true"):
+    if not has_tls(environment):
         unnamed = ["RAY_USE_TLS is not 1"]
     if unnamed:
         raise Mistake(
@@ -328,11 +327,7 @@ class RayEngine(Crew):
         said, lost = self.driver.last_words(), self._busy
         self.close()
         if all(ticket < self._first for ticket in lost.values()):  # none had a task yet
-            raise Failed(
-                "Ray did not start: {problem}",
-                hint="the engine `pool` needs no cluster; the page docs/how-to/cluster.md says what Ray needs",
-                problem=said,
-            )
+            raise not_started(said)
         return [Event(name, lost=f"ended with Ray: {said}") for name, ticket in lost.items() if ticket >= self._first]
 
     def close(self) -> None:
@@ -340,3 +335,14 @@ class RayEngine(Crew):
         driver, self._driver, self._busy, self._places = self._driver, None, {}, {}
         if driver is not None:
             driver.end()
+
+
+def not_started(problem: str) -> Failed:
+    """The failure of a Ray that could not be started or joined."""
+    hint = "the engine `pool` needs no cluster; the page docs/how-to/cluster.md says what Ray needs"
+    return Failed("Ray did not start: {problem}", hint, problem=problem)
+
+
+def has_tls(environment: Mapping[str, str]) -> bool:
+    """Whether Ray encrypts what it sends."""
+    return environment.get("RAY_USE_TLS", "").lower() in ("1", "true")

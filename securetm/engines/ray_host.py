@@ -27,7 +27,7 @@ from typing import Any
 import ray
 
 from securetm.engines.listening import family, heard_elsewhere, is_loopback, named
-from securetm.engines.ray_engine import RayLink
+from securetm.engines.ray_engine import RayLink, has_tls, not_started
 from securetm.engines.ray_worker import ShardHolder, check_versions
 from securetm.errors import Failed, SecuretmError
 
@@ -125,11 +125,7 @@ def _problem_with(workers: int, address: str, folder: str) -> SecuretmError | No
     except SecuretmError as problem:
         return problem
     except Exception as problem:  # noqa: BLE001 - whatever Ray raises: its last words are for the operator
-        return Failed(
-            "Ray did not start: {problem}",
-            hint="the engine `pool` needs no cluster; the page docs/how-to/cluster.md says what Ray needs",
-            problem=f"{type(problem).__name__}: {(str(problem).strip().splitlines() or [''])[0]}",
-        )
+        return not_started(f"{type(problem).__name__}: {(str(problem).strip().splitlines() or [''])[0]}")
     return None
 
 
@@ -144,7 +140,7 @@ def _begin(workers: int, address: str, folder: str) -> None:
     ray.init(address, **quiet)
     machines = [one["NodeManagerAddress"] for one in ray.nodes()]  # type: ignore[no-untyped-call]
     others = [machine for machine in machines if not is_loopback(machine)]
-    if others and not has_tls():
+    if others and not has_tls(os.environ):
         raise Failed(
             "the Ray cluster at {address} has machines at {others}, and TLS is off",
             hint="use TLS (docs/how-to/cluster.md), or a cluster on this machine alone",
@@ -197,11 +193,6 @@ def handle(process: int) -> int:
         return os.pidfd_open(process)
     except (AttributeError, ProcessLookupError):
         return 0
-
-
-def has_tls() -> bool:
-    """Whether Ray encrypts what it sends."""
-    return os.environ.get("RAY_USE_TLS", "").lower() in ("1", "true")
 
 
 class RayHost:

@@ -26,6 +26,7 @@ from securetm.errors import Failed, SecuretmError
 T = TypeVar("T")
 R = TypeVar("R")
 _PLACES = 3  # in the code, of an exception
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")  # settings of a worker
 
 
 class CannotBeSent(SecuretmError):

@@ -128,14 +128,7 @@ def _dotted(tables: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 MOST_DOCUMENTS = 5_000  # held-out ones of all parties, drawn alike for every run
 
 
-@dataclass(frozen=True, eq=False)
-class PredictedDocuments:
-    """The held-out documents of a run, and the log-likelihood of the unseen half of each."""
-
-    vocabulary: tuple[str, ...]
-    keys: Array
-    found: Array
-    words: Array
+Predicted = tuple[tuple[str, ...], Array, Array, Array]  # words; by held-out document key, log-likelihood, unseen words
 
 
 def paired_runs(first: Path, others: Sequence[Path]) -> list[dict[str, Any]]:
@@ -147,21 +140,21 @@ def paired_runs(first: Path, others: Sequence[Path]) -> list[dict[str, Any]]:
     return [{"runs": [first.name, other.name], **_paired(mine, _held_out(other))} for other in others]
 
 
-def _paired(mine: PredictedDocuments | str, other: PredictedDocuments | str) -> dict[str, Any]:
+def _paired(mine: Predicted | str, other: Predicted | str) -> dict[str, Any]:
     if isinstance(mine, str) or isinstance(other, str):
         needs = mine if isinstance(mine, str) else str(other)
-    elif mine.vocabulary != other.vocabulary:
+    elif mine[0] != other[0]:
         needs = "the same words: likelihoods over others cannot be compared"
-    elif not np.array_equal(mine.keys, other.keys):
+    elif not np.array_equal(mine[1], other[1]):
         needs = "the same held-out documents: the same corpus, seed and training.held_out"
     else:
-        found = paired_difference(other.found, mine.found, mine.words)
+        found = paired_difference(other[2], mine[2], mine[3])
         apart = {"difference": found.value, "low": found.low, "high": found.high, "chance": found.chance, "sure": found.sure}
-        return {"documents": len(mine.keys), **apart, "needs": None}
+        return {"documents": len(mine[1]), **apart, "needs": None}
     return {"documents": 0, **dict.fromkeys(("difference", "low", "high", "chance", "sure")), "needs": needs}
 
 
-def _held_out(path: Path) -> PredictedDocuments | str:
+def _held_out(path: Path) -> Predicted | str:
     """The likelihood of a run's held-out documents; or what is missing."""
     folder = reopen(path)
     if not all(folder.documents(name).is_file() for name in folder.members):
@@ -169,7 +162,7 @@ def _held_out(path: Path) -> PredictedDocuments | str:
     run = FinishedRun.open(path)
     parts = [_of_party(folder, run, name) for name in folder.members]
     keys, found, words = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return PredictedDocuments(run.vocabulary, keys, found, words)
+    return run.vocabulary, keys, found, words
 
 
 def _of_party(folder: RunFolder, run: FinishedRun, name: str) -> tuple[Array, Array, Array]:

@@ -19,7 +19,7 @@ from securetm.aggregation.masked.mask_stream import BLOCK
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import HEADER_SIZE, Kind
 from securetm.contracts import Block, Cohort, Domain, Terms
-from securetm.federation.network.connections import Spool, SpoolRoom
+from securetm.federation.network.connections import Spool
 from securetm.federation.wire import wire
 from securetm.federation.wire import wire_pb2 as pb
 from securetm.sessions.framing import LONG, ROOM, MessageBuffer, enclosed
@@ -146,13 +146,13 @@ def test_a_coordinator_of_forty_parties_needs_less_than_a_vector_more_than_one_o
 def test_a_reply_that_waits_on_disk_is_added_from_there(tmp_path: Path) -> None:
     """As the hub hands it to the coordinator: it is hashed and added block by block, and never read back whole."""
     played, cohort, terms = ready(3, 50, 40_000)
-    row, room = one_row(terms), SpoolRoom(tmp_path / "spool", most=0)
+    row = one_row(terms)
     rounds = {name: session.round(cohort, terms, row) for name, session in played.parties.items()}
     middle = played.middle.round(cohort, terms, None)
     for name, party in rounds.items():
         ((_, message),) = party.begin()
         reply = wire.pack_reply(b"s" * 32, wire.Accepted((message,)))
-        spool = Spool(room, len(reply))
+        spool = Spool(tmp_path, len(reply), share=0)
         spool.add(reply)
         del message, reply
         with allocating() as reading:

@@ -15,7 +15,6 @@ from subprocess import PIPE, Popen
 
 from securetm.credentials.keys import Keys
 from securetm.credentials.roster import read_roster
-from securetm.federation.network.connections import SpoolRoom
 from securetm.federation.network.dialing import BackOff, Dialer
 from securetm.federation.network.hub import Hub
 
@@ -61,8 +60,8 @@ def run_hub(home: Path) -> None:
     """Asks whoever is there, wave after wave, until the input ends. Replies of the party `south` must be right."""
     roster = read_roster(home / ROSTER)
     authorities = ((home / "coordinator" / "authority" / "authority.pem").read_bytes(),)
-    keys, spool = Keys.open(home / "coordinator" / "keys"), SpoolRoom(home / "spool", ROOM)
-    hub = Hub(keys, roster, AGREED, spool, roster.address, Said(), authorities)
+    keys = Keys.open(home / "coordinator" / "keys")
+    hub = Hub(keys, roster, AGREED, home / "spool", roster.address, Said(), authorities, ROOM)
     hub.start()
     say("listening")
     ended = _at_the_end_of_input()

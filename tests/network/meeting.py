@@ -15,7 +15,6 @@ from securetm.credentials.diagnosis import now_utc
 from securetm.credentials.issuing import Authority, open_authority
 from securetm.credentials.keys import Keys, make_keys
 from securetm.credentials.roster import FederationRoster, Member
-from securetm.federation.network.connections import SpoolRoom
 from securetm.federation.network.dialing import BackOff, Dialer
 from securetm.federation.network.events import Agreed
 from securetm.federation.network.hub import Hub
@@ -106,9 +105,8 @@ class Meeting:
 
     def hub(self, events: Events | None = None, agreed: Agreed = AGREED, most: int = 64 << 20) -> Hub:
         """The coordinator's end, not started."""
-        room = SpoolRoom(self.home / "spool", most)
-        authorities = (self.authority.pem,)
-        return Hub(self.keys["coordinator"], self.roster, agreed, room, self.roster.address, events or Events(), authorities)
+        place, told = (self.home / "spool", self.roster.address), events or Events()
+        return Hub(self.keys["coordinator"], self.roster, agreed, *place, told, (self.authority.pem,), most)
 
     def dialer(
         self, name: str, most: Callable[[], int] = lambda: 1 << 30, agreed: Agreed = AGREED, events: Events | None = None

@@ -53,7 +53,6 @@ from securetm.federation.folder import (
     result_of,
     write_record,
 )
-from securetm.federation.network.connections import SpoolRoom
 from securetm.federation.network.events import Agreed
 from securetm.federation.network.hub import Hub
 from securetm.federation.origins import Beginning, before_by_name, product_of, run_between_organisations
@@ -110,9 +109,8 @@ def operated(
     folder, status = opened(plan, out, files, with_content=with_content, beside=beside)
     agreement = folder.agreement
     agreed = Agreed(agreement.digest, agreement.profile.digest)
-    hub = Hub(
-        files.keys, roster, agreed, SpoolRoom(folder.path / _SPOOL), choice.listen, status, files.authorities, folder.path
-    )
+    where = folder.path / _SPOOL, choice.listen
+    hub = Hub(files.keys, roster, agreed, *where, status, files.authorities, pulse=folder.path)
     ended = False
     port = hub.start()
     try:

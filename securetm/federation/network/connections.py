@@ -13,7 +13,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
 from typing import Any, BinaryIO
 
 import grpc
@@ -22,48 +21,20 @@ import grpc.aio
 from securetm.contracts import Message
 from securetm.errors import Failed, Malformed, SecuretmError
 from securetm.federation.network.frames import Incoming, frames_of, unpacked
-from securetm.private_files import private_folder
-
-
-@dataclass
-class SpoolRoom:
-    """What all spools of one process may use together in memory, and the folder for the rest."""
-
-    folder: Path
-    most: int = 64 << 20  # bytes in memory
-    used: int = 0
-    _lock: Lock = field(default_factory=Lock)
-
-    def __post_init__(self) -> None:
-        private_folder(self.folder)
-
-    def reserve(self, size: int) -> bool:
-        """Takes so many bytes of memory if there are any left."""
-        with self._lock:
-            fits = self.used + size <= self.most
-            self.used += size if fits else 0
-        return fits
-
-    def release(self, size: int) -> None:
-        """Gives them back."""
-        with self._lock:
-            self.used -= size
 
 
 @dataclass
 class Spool:
-    """The bytes of one message of a known length."""
+    """The bytes of one message of a known length: in memory if that is within its share, or else in a file without a name."""
 
-    room: SpoolRoom
+    folder: Path
     length: int
+    share: int  # bytes
     _parts: list[Message] = field(default_factory=list)
     _file: BinaryIO | None = None
-    _reserved: int = 0
 
     def __post_init__(self) -> None:
-        if self.room.reserve(self.length):
-            self._reserved = self.length
-        else:
+        if self.length > self.share:
             self._file = self._opened()
 
     def add(self, part: Message) -> None:
@@ -89,14 +60,13 @@ class Spool:
 
     def close(self) -> None:
         """Forgets the bytes."""
-        self.room.release(self._reserved)
-        self._reserved, self._parts = 0, []
+        self._parts = []
         if self._file is not None:
             self._file.close()
 
     def _opened(self) -> BinaryIO:
         try:
-            return tempfile.TemporaryFile(dir=self.room.folder, buffering=0)
+            return tempfile.TemporaryFile(dir=self.folder, buffering=0)
         except OSError as problem:
             raise self._full(problem) from problem
 
@@ -104,7 +74,7 @@ class Spool:
         return Failed(
             "there is no room for the replies of the parties in {folder}: {why}",
             hint="make room on the disk; the run goes on from its last checkpoint when the coordinator starts again",
-            folder=str(self.room.folder),
+            folder=str(self.folder),
             why=problem.strerror or type(problem).__name__,
         )
 
@@ -144,7 +114,7 @@ class Connected:
 
     party: str
     stream: grpc.aio.ServicerContext
-    room: SpoolRoom
+    spool_of: Callable[[int], Spool]  # a message of that length
     idle: Callable[[Connected], None]  # is called when a further request may be sent
     carried: Callable[[str, int, int], None]
     asked: Asked | None = None
@@ -210,7 +180,7 @@ class Connected:
             raise Malformed(self.party, "its reply is to another request")
         self._arriving = Incoming.begun(self.party, begin, asked.most)
         if not asked.reply.done():
-            self._spool = Spool(self.room, begin.length)
+            self._spool = self.spool_of(begin.length)
 
     def _finish(self, asked: Asked, length: int) -> None:
         spool, self._spool, self._arriving, self.asked = self._spool, None, None, None

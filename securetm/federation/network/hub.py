@@ -30,7 +30,7 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Malformed, Mistake, SecuretmError
 from securetm.federation import health as probe
 from securetm.federation.network import network_pb2 as pb
-from securetm.federation.network.connections import Asked, Connected, PartySlot, SpoolRoom
+from securetm.federation.network.connections import Asked, Connected, PartySlot, Spool
 from securetm.federation.network.door import Door
 from securetm.federation.network.events import (
     Agreed,
@@ -44,6 +44,7 @@ from securetm.federation.network.events import (
 )
 from securetm.federation.network.frames import EPOCH, LARGEST_FRAME, NONCE, packed, rejected, unpacked
 from securetm.federation.network.handshake import admitted, check_hello, make_welcome, server_credentials
+from securetm.private_files import private_folder
 
 FINISHED = "Finished"  # the reason that a party is told when the run has ended
 _HELLO_SECONDS = 10.0
@@ -73,13 +74,16 @@ class Hub:
     keys: Keys
     roster: FederationRoster
     agreed: Agreed
-    spool: SpoolRoom
+    spool: Path  # the folder of replies that are not whole yet
     listen: str = "0.0.0.0:0"
     events: NetworkEvents = field(default_factory=NetworkEvents)
     authorities: tuple[bytes, ...] = ()  # that issued the certificates: with them an old certificate is refused by name
+    memory: int = 64 << 20  # bytes of such replies that are not on disk
     pulse: Path | None = None  # the folder in which a stamp says that the loop moves; none: nobody on this machine asks
 
     def __post_init__(self) -> None:
+        private_folder(self.spool)
+        self._spool_of = partial(Spool, self.spool, share=self.memory // max(1, len(self.roster.members)))
         self._epoch = OperatingSystem().bytes(EPOCH)
         self._slots = {name: PartySlot(name) for name in self.roster.members}
         self._door = Door(len(self.roster.members))
@@ -231,7 +235,7 @@ class Hub:
             raise Closing()
         if slot.taken:
             raise AlreadyConnected()
-        connected = Connected(party, stream, self.spool, slot.idle, self.events.carried)
+        connected = Connected(party, stream, self._spool_of, slot.idle, self.events.carried)
         slot.taken, reason = True, "the stream ended"  # before anything is awaited, so that no other stream takes it
         self._door.keep(stream.peer())
         try:
