@@ -146,12 +146,6 @@ def test_no_cell_is_calculated_when_a_table_is_opened(text: str) -> None:
     assert shown.replace("'", "") == printable(text).replace("'", "")  # nothing but apostrophes came in
 
 
-@pytest.mark.parametrize("text", ["-1.5", "1e-08", "+3", "river", "well-known", "a@b", "nan"])
-def test_numbers_and_words_stay_as_they_are(text: str) -> None:
-    assert csv_cell(text) == text
-    assert csv_cell(-1.5) == -1.5
-
-
 @given(some.text())
 def test_json_says_the_same(text: str) -> None:
     document = json.dumps({text: [text]}, ensure_ascii=False)

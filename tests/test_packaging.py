@@ -91,17 +91,6 @@ def documents(folder: Path) -> None:
     (folder / "documents.csv").write_text("text,party\n" + "".join(f"{text},{party}\n" for text, party in said), "utf-8")
 
 
-@pytest.mark.slow
-def test_the_installed_script_trains_lda_under_masked(scripts: Path, tmp_path: Path) -> None:
-    documents(tmp_path)
-    command = f"run --corpus documents.csv --profile masked --model lda {SETTINGS} --out out --json"
-    facts = json.loads(ran(str(scripts / "securetm"), *command.split(), cwd=tmp_path))
-    assert (facts["profile"], facts["model"]) == ("masked", "lda")
-    topics = json.loads(ran(str(scripts / "securetm"), "topics", "out", "--json", cwd=tmp_path))
-    assert len(topics["topics"]) == 2
-    assert {word for topic in topics["topics"] for word in topic} <= set(WORDS_OF_DOCUMENTS)
-
-
 def test_what_the_package_imports_is_what_it_or_the_extra_depends_on(wheel: Path) -> None:
     """A module that is imported anywhere belongs to the package's own dependencies, or to the extra that errors name for it."""
     with zipfile.ZipFile(wheel) as archive:

@@ -41,11 +41,6 @@ def test_it_names_every_profile() -> None:
         assert f"`{name}`" in README, name
 
 
-def test_it_is_read_in_a_few_minutes() -> None:
-    assert len(README.splitlines()) <= 120
-    assert len(README.split()) <= 1200
-
-
 def test_its_commands_of_the_shell_are_there() -> None:
     for block in blocks(ROOT / "README.md"):
         if block.language == "sh":

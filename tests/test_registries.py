@@ -13,7 +13,7 @@ from securetm.aggregation import AGGREGATIONS
 from securetm.auditing.attacks import ATTACKS
 from securetm.corpus.readers import READERS
 from securetm.engines import ENGINES
-from securetm.errors import Failed, Mistake, NotFound
+from securetm.errors import Failed, Mistake
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
 from securetm.registries import Registry, _declared
@@ -103,15 +103,6 @@ def test_a_model_that_calls_itself_otherwise_is_refused(site: Path) -> None:
     declare(site, "stranger", models="other = securetm.models.lda.lda:LDA")
     with pytest.raises(Failed, match="calls itself 'lda'"):
         MODELS.load("other")
-
-
-def test_a_list_of_entry_points_that_nobody_can_read_hides_no_other_package(site: Path) -> None:
-    declare(site, "stranger", mechanisms="bare = stranger_parts:Bare")
-    declare(site, "spoilt", mechanisms="there is no equals sign here")
-    assert "bare" in MECHANISMS.names()
-    with pytest.raises(NotFound) as refused:
-        MECHANISMS.load("spoilt_part")
-    assert refused.value.advice().endswith("not read: spoilt (`securetm parts` says why)")
 
 
 def test_what_cannot_be_used_is_named_with_the_reason(site: Path) -> None:

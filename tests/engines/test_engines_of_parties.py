@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from securetm.corpus.corpus_build import CorpusBuild
 from securetm.corpus.records import Columns
-from securetm.federation.party.preview import preview
 from securetm.federation.transcript import Transcript
 from securetm.private_files import writing
-from securetm.reports.federation import preview_tables
 
 from ..cli.conftest import SETTINGS, securetm, write_documents
 from ..federation import conftest as organised
@@ -100,11 +96,3 @@ def test_nobody_hears_what_one_party_computes_with(keys: Path, tmp_path: Path) -
         member: report.keys() for member, report in reports_again.items()
     }
     assert not any("pool" in str(report) for report in reports_again.values())
-
-
-def test_a_dry_run_names_the_engine(keys: Path, tmp_path: Path) -> None:
-    shown = preview(organisations(keys, tmp_path / "all", ENGINE).prepared(NAMES[0]))
-    assert shown["engine"] == {"kind": "pool", "workers": 2}
-    console = Console(width=200, file=StringIO())
-    console.print(preview_tables(shown))
-    assert "pool (workers = 2); nothing that is sent says which" in console.file.getvalue()  # type: ignore[attr-defined]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -146,12 +145,6 @@ def test_no_log_holds_what_a_part_prints_or_raises(engine: RayEngine) -> None:
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert any("worker" in path.name for path in files)
     assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
-
-
-def test_the_folder_is_its_owners_alone(engine: RayEngine) -> None:
-    folder = driver(engine).folder
-    modes = [stat.S_IMODE(path.stat().st_mode) for path in (folder.path, folder.token)]
-    assert modes == [0o700, 0o600]
 
 
 def test_ray_sends_no_usage_statistics_and_no_setting_of_the_user_reaches_it(engine: RayEngine) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,31 +58,6 @@ def test_adapting_never_predicts_own_documents_worse_than_not_adapting(model: An
         np.testing.assert_array_equal(array, again.state[name])
     gained = adapted.facts()["own_topics"]
     assert gained == (2 if model.gains_topics else 0) or model.party_models
-
-
-def test_without_documents_the_shared_model_stays(shared: Mapping[str, Corpus]) -> None:
-    model, documents = MODELS[0], shared["low"]
-    state = model.start(documents.vocabulary, np.random.default_rng(0))
-    for few in (documents.select(np.zeros(0, np.int64)), documents.select(np.array([0]))):
-        adapted = adapt(model, state, few, 4, 0, nothing)
-        assert (adapted.stages, adapted.model) == (0, model)
-        assert adapted.state is state
-        assert adapted.facts()["own_topics"] == 0
-
-
-def test_a_heavy_earlier_model_keeps_its_topics(shared: Mapping[str, Corpus]) -> None:
-    documents = shared["low"]
-    for model in MODELS[:2]:
-        start = model.start(documents.vocabulary, np.random.default_rng(0))
-        earlier = model.shared(trained_on(model, start, shared["high"], range(4), 0, Memory(), nothing))
-        more = replace(model, n_topics=4)
-        moved = []
-        for weight in (100.0, 0.001):
-            begun = more.weighing_earlier(more.going_on(earlier, documents.vocabulary, np.random.default_rng(1)), weight)
-            after = trained_on(more, begun, documents, range(6), 0, Memory(), nothing)
-            held = earlier["counts"].sum(axis=1) > 1  # variational inference may leave a topic empty
-            moved.append(np.abs(more.topics(after)[:2] - model.topics(earlier))[held].sum())
-        assert moved[0] < 0.05 < moved[1]
 
 
 def test_a_run_shows_what_adapting_gives(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:

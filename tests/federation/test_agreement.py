@@ -14,12 +14,11 @@ from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
-from securetm.plans.profiles import ProfileFile, profile_names, read_profile
+from securetm.plans.profiles import profile_names, read_profile
 from securetm.resources import named_toml
 
 from .conftest import small_plan
 from .played import Played, make_party
-from .private import private_plan
 
 WORDS = ("boat", "city", "court", "day", "lake", "law", "matrix", "river", "vector", "water")
 
@@ -69,12 +68,3 @@ def test_an_agreement_is_what_its_files_say(name: str, tmp_path: Path) -> None:
     again = pickle.loads(pickle.dumps(agreement))
     assert (again, again.digest) == (agreement, agreement.digest)
     assert replace(agreement, words=("other", "words")).digest != agreement.digest
-
-
-def test_other_numbers_of_privacy_need_no_second_look_at_the_file(tmp_path: Path) -> None:
-    path = own_profile("dp-local", tmp_path)
-    agreement = agree(private_plan(tmp_path, str(path)))
-    before = ProfileFile.read(str(path)).profile({"noise_multiplier": 3.0})
-    path.unlink()
-    assert agreement.with_privacy(noise=3.0).profile == before
-    assert agreement.with_privacy(noise=3.0).digest != agreement.digest

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, Failed
+from securetm.errors import BadSetting
 from securetm.federation.coordinator.coordinator import rounds_of
-from securetm.federation.folder import begin, reopen
+from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import execute
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import MOST_ROUNDS_OF_EPOCHS, plan_from_tables
@@ -39,20 +39,6 @@ def test_rounds_follow_the_documents_of_all_parties(profile: str, five: Mapping[
     assert sum(map(len, five.values())) == DOCUMENTS
     result = trained(five, tmp_path / "run", plan_of(profile=profile, model__batch=25 if profile == "masked" else 16))
     assert (result["rounds"], result["stopped"]) == (6 if profile == "masked" else ROUNDS, "epochs")
-
-
-class Stops(Unwatched):
-    def step(self, done: int) -> None:
-        if done == 3:
-            raise KeyboardInterrupt
-
-
-def test_an_interrupted_run_trains_as_many_epochs_as_any_other(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    with pytest.raises(Failed, match="interrupted"):
-        execute(begin(tmp_path / "broken", plan_of(), five), Stops(), comparison=False)
-    again = execute(reopen(tmp_path / "broken"), Unwatched(), comparison=False)
-    unbroken = trained(five, tmp_path / "unbroken", plan_of())
-    assert (again["rounds"], again["topics"]) == (ROUNDS, unbroken["topics"])
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -146,9 +144,3 @@ def test_a_document_without_a_known_word_is_pointed_out(by: str, tmp_path: Path)
         shares = model.transform(counts)
     assert shares.shape == (4, 2)  # as before: every document has a row that sums to one
     np.testing.assert_array_equal(model.known_words(counts), [4, 0, 9, 0])
-
-
-def test_a_model_of_counts_is_loaded_without_torch(tmp_path: Path) -> None:
-    ask = f"import sys, securetm; m = securetm.load({str(small(tmp_path))!r}); m.topics(); print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", ask], check=True, capture_output=True, text=True, timeout=600)
-    assert done.stdout.strip() == "False"

@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import Failed
-from securetm.federation.folder import begin, reopen
+from securetm.federation.folder import begin
 from securetm.federation.questions import COHERENCE, TRAIN
 from securetm.federation.simulation.simulation import execute
-from securetm.federation.soundness import check
 from securetm.federation.store import read_arrays
 from securetm.models.lda.matched import Matched
 from securetm.plans.agreement import agree
@@ -68,34 +66,11 @@ def unbroken(corpora: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFac
     return learned(folder.path)
 
 
-class PressedControlC(Unwatched):
-    def step(self, done: int) -> None:
-        if done == 2:
-            raise KeyboardInterrupt
-
-
-def test_an_interrupted_run_goes_on_to_the_same_topics(
-    unbroken: Mapping[str, Any], corpora: Mapping[str, Corpus], tmp_path: Path
-) -> None:
-    folder = begin(tmp_path / "broken", plan_of(), corpora)
-    with pytest.raises(Failed, match="the run was interrupted after round"):
-        execute(folder, PressedControlC(), comparison=False)
-    assert execute(reopen(tmp_path / "broken"), Unwatched(), comparison=False)["rounds"] == ROUNDS
-    again = learned(tmp_path / "broken")
-    assert set(unbroken) == set(again)
-    assert all((unbroken[name] == again[name]).all() for name in unbroken)
-
-
 def test_each_party_is_shown_its_own_model_and_no_other(unbroken: Mapping[str, Any], corpora: Mapping[str, Corpus]) -> None:
     model = agree(plan_of()).model
     shown = {name: model.for_party(unbroken, name) for name in corpora}
     assert all(set(one) == {"counts", "held", "step", "seed"} for one in shown.values())
     assert not np.array_equal(shown["north"]["counts"], shown["south"]["counts"])
-
-
-@pytest.mark.parametrize("profile", ["dp-local", "dp-central", "dp-distributed", "fortress"])
-def test_noise_on_rows_of_documents_covers_it_nowhere(profile: str) -> None:
-    assert any(TRAIN in gap["claim"] for gap in check(profile, "lda-matched", None, 10))
 
 
 def test_a_party_answers_about_no_other_shape_than_agreed(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:

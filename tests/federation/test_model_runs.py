@@ -17,7 +17,6 @@ from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.answers.route import compile_route
 from securetm.contracts import Answer, Array, Memory, State
 from securetm.corpus.corpus import Corpus
-from securetm.errors import Failed
 from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
@@ -123,24 +122,6 @@ def test_a_federation_learns_what_one_machine_learns(
         assert result["rounds"] == ROUNDS
         alone_at_best = min((figures["held_out_everywhere"] for figures in result["alone"].values()), default=np.inf)
         assert result["quality"]["held_out"] < alone_at_best
-
-
-class PressedControlC(Unwatched):
-    def step(self, done: int) -> None:
-        if done == 3:
-            raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize(("name", "profile"), [("sentence-lda", "masked")])
-def test_an_interrupted_run_goes_on_to_the_same_counts(
-    name: str, profile: str, speakers: Mapping[str, Corpus], tmp_path: Path
-) -> None:
-    plan = plan_of(name, profile)
-    execute(begin(tmp_path / "unbroken", plan, speakers), Unwatched(), comparison=False)
-    with pytest.raises(Failed, match="the run was interrupted after round"):
-        execute(begin(tmp_path / "broken", plan, speakers), PressedControlC(), comparison=False)
-    assert execute(reopen(tmp_path / "broken"), Unwatched(), comparison=False)["rounds"] == ROUNDS
-    np.testing.assert_array_equal(learned(tmp_path / "broken")["counts"], learned(tmp_path / "unbroken")["counts"])
 
 
 # ---- under a budget --------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from securetm.federation.folder import begin
 from securetm.federation.origins import Beginning
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import CoordinatorStore, read_arrays
-from securetm.models.public_knowledge import FREQUENCIES, PublicKnowledge, without_public
+from securetm.models.public_knowledge import FREQUENCIES, PublicKnowledge
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
@@ -65,21 +65,6 @@ def test_a_private_run_says_where_it_began_and_what_no_document_made(
     for number, subject in enumerate(list(FIVE.values())[:3]):
         found = {PUBLIC[word] for topic in public.topics for word in np.argsort(-topic)[:9]} & set(subject[1:])
         assert len(found) == 9, number
-
-
-@pytest.mark.parametrize("profile", ["bfv"])
-def test_parties_that_open_sums_begin_at_the_same_topics(
-    profile: str, five: Mapping[str, Corpus], vectors: Path, tmp_path: Path
-) -> None:
-    plan = plan_of(tmp_path, vectors, profile, training__rounds=2)
-    folder = begin(tmp_path / "run", plan, five)
-    execute(folder, Unwatched(), comparison=False)
-    state = read_arrays(folder.model, bare=True)[0]
-    assert PublicKnowledge.kept_in(state) is not None
-    plain = plan_of(tmp_path, vectors, profile, training__rounds=2, training__vectors="", training__start="plain")
-    other = begin(tmp_path / "other", plain, five)
-    execute(other, Unwatched(), comparison=False)
-    assert set(read_arrays(other.model, bare=True)[0]) == set(without_public(state))
 
 
 def test_the_digest_of_the_vectors_is_agreed_on_and_not_their_place(vectors: Path, tmp_path: Path) -> None:

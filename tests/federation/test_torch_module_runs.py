@@ -49,18 +49,6 @@ def plan_of(**more: object) -> Plan:
     return small_plan(**{"model": model, "training__rounds": 3, **more})
 
 
-@pytest.mark.parametrize("epochs", [1])
-def test_a_run_in_the_open(epochs: int, corpora: dict, tmp_path: Path) -> None:
-    plan = plan_of()
-    plan.model.settings["local_epochs"] = epochs  # type: ignore[index]
-    folder = begin(tmp_path / "run", plan, corpora)
-    result = execute(folder, Unwatched(), comparison=False)
-    assert result["rounds"] == 3
-    assert np.isfinite(result["quality"]["held_out"])
-    run = FinishedRun.open(tmp_path / "run")
-    assert run.transform(corpora["north"]).shape == (len(corpora["north"]), 3)
-
-
 def test_a_run_under_a_budget(five: dict, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("\n".join(sorted(five["north"].vocabulary)), "utf-8")
     words = {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": str(tmp_path / "words.txt")}

@@ -24,7 +24,7 @@ from ..cli.conftest import securetm
 from ..federation.conftest import small_plan
 from .meeting import FIVE, PATIENCE, Meeting, Parties
 from .relay import Relay
-from .wire_words import PACKERS, Detector, forms_of
+from .wire_words import Detector, forms_of
 
 pytestmark = pytest.mark.own_draws  # threads draw at once, and the stream of a test serves one of them
 LONG = {  # each party has words of its own, long enough to be looked for
@@ -54,12 +54,6 @@ def test_the_detector_finds_every_form_of_a_word(detector: Detector) -> None:
     for name, form in forms_of("backpropagation"):
         assert ("backpropagation", name) in detector.found(around + form + around)
     assert detector.found(around * 1_000) == set()
-
-
-@pytest.mark.parametrize("packer", PACKERS)
-def test_the_detector_looks_into_what_is_packed(packer: str, detector: Detector) -> None:
-    packed = b"before" + PACKERS[packer](b"a note of the magistrature " * 20)
-    assert ("magistrature", "raw, packed") in detector.found(packed)
 
 
 def over_a_relay(run: RunFolder, keyring: Meeting) -> Relay:
