@@ -16,6 +16,7 @@ from subprocess import PIPE, Popen
 from securetm.credentials.keys import Keys
 from securetm.credentials.roster import read_roster
 from securetm.federation.network.dialing import BackOff, Dialer
+from securetm.federation.network.events import NetworkEvents
 from securetm.federation.network.hub import Hub
 
 from .meeting import AGREED, PATIENCE
@@ -36,7 +37,7 @@ def answered(request: bytes) -> bytes:
     return request[::-1] * 2
 
 
-class Said:
+class Said(NetworkEvents):
     """Writes what happens, one line for each event."""
 
     def connected(self, party: str) -> None:
@@ -47,9 +48,6 @@ class Said:
 
     def refused(self, party: str, reason: str) -> None:
         say("refused", party, reason.replace(" ", "_"))
-
-    def carried(self, party: str, received: int, sent: int) -> None:
-        """Says nothing of single messages."""
 
 
 def say(*words: object) -> None:

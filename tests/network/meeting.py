@@ -16,7 +16,7 @@ from securetm.credentials.issuing import Authority, open_authority
 from securetm.credentials.keys import Keys, make_keys
 from securetm.credentials.roster import FederationRoster, Member
 from securetm.federation.network.dialing import BackOff, Dialer
-from securetm.federation.network.events import Agreed
+from securetm.federation.network.events import Agreed, NetworkEvents
 from securetm.federation.network.hub import Hub
 
 PATIENCE = 60.0  # seconds that a test waits for what happens in milliseconds
@@ -32,12 +32,10 @@ def free_port() -> int:
 
 
 @dataclass
-class Events:
+class Events(NetworkEvents):
     """Remembers what it is told, and lets a test wait for it."""
 
     told: list[tuple[str, str, str]] = field(default_factory=list)
-    received: int = 0
-    sent: int = 0
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def connected(self, party: str) -> None:
@@ -48,10 +46,6 @@ class Events:
 
     def refused(self, party: str, reason: str) -> None:
         self._tell("refused", party, reason)
-
-    def carried(self, party: str, received: int, sent: int) -> None:
-        with self._changed:
-            self.received, self.sent = self.received + received, self.sent + sent
 
     def wait(self, what: str, party: str, times: int = 1, patience: float = PATIENCE) -> str:
         """Waits until it was told so, and returns the last reason."""

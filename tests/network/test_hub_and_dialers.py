@@ -45,7 +45,6 @@ def test_replies_come_whole_and_in_roster_order(meeting: Meeting) -> None:
             assert replies[name] == hashlib.sha256(name.encode() + requests[name]).digest()[:1] * lengths[name]
         hub.close(finished=True)
     assert parties.ended == dict.fromkeys(FIVE, True)
-    assert events.received == sum(lengths.values())
 
 
 def test_whoever_hears_that_a_party_has_come_finds_it_present(meeting: Meeting) -> None:

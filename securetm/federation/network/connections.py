@@ -116,7 +116,6 @@ class Connected:
     stream: grpc.aio.ServicerContext
     spool_of: Callable[[int], Spool]  # a message of that length
     idle: Callable[[Connected], None]  # is called when a further request may be sent
-    carried: Callable[[str, int, int], None]
     asked: Asked | None = None
     _arriving: Incoming | None = None
     _spool: Spool | None = None
@@ -136,7 +135,6 @@ class Connected:
             if self._serving is not None:
                 self._serving.cancel()
             return
-        self.carried(self.party, 0, len(asked.request))
 
     async def serve(self) -> None:
         """Reads frames until the stream ends."""
@@ -173,7 +171,7 @@ class Connected:
                 self._spool.add(body)
             return
         self._arriving.finish(body.digest)
-        self._finish(asked, self._arriving.length)
+        self._finish(asked)
 
     def _begin(self, asked: Asked, begin: Any) -> None:
         if begin.number != asked.number:
@@ -182,9 +180,8 @@ class Connected:
         if not asked.reply.done():
             self._spool = self.spool_of(begin.length)
 
-    def _finish(self, asked: Asked, length: int) -> None:
+    def _finish(self, asked: Asked) -> None:
         spool, self._spool, self._arriving, self.asked = self._spool, None, None, None
-        self.carried(self.party, length, 0)
         if spool is not None:
             asked.settle(spool)
         self.idle(self)

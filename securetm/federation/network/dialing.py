@@ -32,7 +32,7 @@ from securetm.federation.network.events import (
     TooSlow,
     WrongFrame,
 )
-from securetm.federation.network.frames import CHUNK, LARGEST_FRAME, METHOD, NONCE, Incoming, frames_of, packed, unpacked
+from securetm.federation.network.frames import CHUNK, LIMITS, METHOD, NONCE, Incoming, frames_of, packed, unpacked
 from securetm.federation.network.handshake import CertificateNotAccepted, channel_credentials, diagnosed, is_welcome, make_hello
 
 FINISHED = "Finished"  # the reason that a party is told when the run has ended
@@ -41,15 +41,8 @@ _HELLO_SECONDS = 20.0
 _UNACCEPTED = 5  # handshakes in a row that the coordinator ends, before the party gives up
 _UNACCEPTED_SECONDS = 2.0  # that they must last
 _LIMITS: Mapping[str, Any] = {
-    "grpc.max_receive_message_length": LARGEST_FRAME,
-    "grpc.max_send_message_length": LARGEST_FRAME,
-    "grpc.max_metadata_size": 8_192,
-    "grpc.absolute_max_metadata_size": 16_384,
+    **LIMITS,
     "grpc.http2.lookahead_bytes": 4 * CHUNK,
-    "grpc.http2.bdp_probe": 0,
-    "grpc.keepalive_time_ms": 20_000,
-    "grpc.keepalive_timeout_ms": 10_000,
-    "grpc.http2.max_pings_without_data": 0,
     "grpc.enable_retries": 0,  # a lost stream begins with a hello again
     "grpc.use_local_subchannel_pool": 1,  # every attempt is a connection of its own
 }

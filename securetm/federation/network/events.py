@@ -31,7 +31,7 @@ class NetworkEvents:
         """Called when an end is not let in; the name is the one that it claims, or empty."""
 
     def carried(self, party: str, received: int, sent: int) -> None:
-        """Called when a message has passed as a whole, with its bytes."""
+        """Called at a party's end when a message has passed as a whole, with its bytes."""
 
 
 class Rejection(Misuse):

@@ -24,6 +24,16 @@ NONCE, EPOCH, DIGEST, SIGNATURE = 32, 16, 32, 64
 LONGEST_NAME = 100
 MOST_VERSIONS = 16
 METHOD = "/securetm.federation.Federation/Join"
+LIMITS = {  # of grpc, at both ends
+    "grpc.max_receive_message_length": LARGEST_FRAME,
+    "grpc.max_send_message_length": LARGEST_FRAME,
+    "grpc.max_metadata_size": 8_192,
+    "grpc.absolute_max_metadata_size": 16_384,
+    "grpc.http2.bdp_probe": 0,  # it would let the bytes grow that are read ahead
+    "grpc.keepalive_time_ms": 20_000,
+    "grpc.keepalive_timeout_ms": 10_000,
+    "grpc.http2.max_pings_without_data": 0,
+}
 
 _CHUNK = pb.Frame.CHUNK_FIELD_NUMBER
 _SIZES = {

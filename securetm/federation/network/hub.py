@@ -42,7 +42,7 @@ from securetm.federation.network.events import (
     TooSlow,
     WrongFrame,
 )
-from securetm.federation.network.frames import EPOCH, LARGEST_FRAME, NONCE, packed, rejected, unpacked
+from securetm.federation.network.frames import EPOCH, LIMITS, NONCE, packed, rejected, unpacked
 from securetm.federation.network.handshake import admitted, check_hello, make_welcome, server_credentials
 from securetm.private_files import private_folder
 
@@ -50,18 +50,11 @@ FINISHED = "Finished"  # the reason that a party is told when the run has ended
 _HELLO_SECONDS = 10.0
 SERVICE = "securetm.federation.Federation"
 _LIMITS: Mapping[str, int] = {
-    "grpc.max_receive_message_length": LARGEST_FRAME,
-    "grpc.max_send_message_length": LARGEST_FRAME,
-    "grpc.max_metadata_size": 8_192,
-    "grpc.absolute_max_metadata_size": 16_384,
+    **LIMITS,
     "grpc.max_concurrent_streams": 4,  # of one connection
     "grpc.server_handshake_timeout_ms": 10_000,
     "grpc.http2.lookahead_bytes": 1 << 18,  # read ahead of what the hub has taken
-    "grpc.http2.bdp_probe": 0,  # it would let that grow
-    "grpc.keepalive_time_ms": 20_000,
-    "grpc.keepalive_timeout_ms": 10_000,
     "grpc.keepalive_permit_without_calls": 1,
-    "grpc.http2.max_pings_without_data": 0,
     "grpc.http2.min_ping_interval_without_data_ms": 10_000,  # by default it ends the stream of a party that waits
     "grpc.so_reuseport": 0,  # a second coordinator at the same port is a mistake
 }
@@ -235,7 +228,7 @@ class Hub:
             raise Closing()
         if slot.taken:
             raise AlreadyConnected()
-        connected = Connected(party, stream, self._spool_of, slot.idle, self.events.carried)
+        connected = Connected(party, stream, self._spool_of, slot.idle)
         slot.taken, reason = True, "the stream ended"  # before anything is awaited, so that no other stream takes it
         self._door.keep(stream.peer())
         try:
