@@ -221,13 +221,15 @@ class CountWords(Mechanism):
 
 @dataclass(frozen=True)
 class VaryWords(CountWords):
-    """It also leaves out some of the documents, in each round another share of them, so that an attack has much to find."""
+    """It also leaves out some documents. Of two answers one is of few and one of most, so no other work hides which."""
 
     sampling: ClassVar[Sampling] = Sampling.COINS
 
     def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
-        """The first documents, from one in twenty to all."""
-        share = np.random.default_rng(context.cohort.number).uniform(0.05, 1.0)
+        """The first documents: of an even question and the one after it, a coin decides which has few."""
+        pair, second = divmod(context.cohort.number, 2)
+        few = np.random.default_rng(pair).integers(2) == second
+        share = np.random.default_rng(context.cohort.number).uniform(*((0.05, 0.2) if few else (0.8, 1.0)))
         return super().on_documents(documents.select(np.arange(max(1, int(share * len(documents))))), terms, context)
 
 

@@ -76,7 +76,7 @@ TRAFFIC = Attack(
 
 PARTIES = "pairs of parties of which the one with more text is found"
 ANSWERS = "pairs of a party's answers of which the larger one is found"
-_FIRST = 2  # rounds that are left out: kernels are compiled in them
+_FIRST = 2  # rounds that are left out: kernels are compiled in them; even, as rounds are compared two by two
 Seconds = Mapping[tuple[int, str], float]  # by round and party
 
 
@@ -128,7 +128,8 @@ ANSWER_TIMES = Attack(
     judge=judge_times,
     questions=(TRAIN,),
     varied=True,
-    remark="The judge lets the share of documents in an answer vary from one in twenty to all, far more than coins would.",
+    remark="Of two answers the judge lets one be of few documents, at most one in five, and the other of at least four in five: "
+    "coins would let them differ far less.",
     limits=(
         "parties of very different size: an interval follows the size of a party's corpus, on a grid of powers of two",
         "a wide-area network, which delays messages by more than this machine does",
