@@ -43,14 +43,6 @@ def test_a_channel_that_the_adversary_does_not_see_is_refused_before_anything_is
         granted_to(ATTACK, blind)
 
 
-def test_one_of_the_alternatives_is_enough_and_none_is_not() -> None:
-    lone = adversary(model="lone_coordinator")
-    assert "answer" not in lone.sees
-    assert granted_to(ATTACK, lone) == ("request", "vocabulary", "sealed")
-    with pytest.raises(NotGranted, match="answer or sealed"):
-        granted_to(ATTACK, adversary("party"))
-
-
 def test_no_view_can_be_made_with_more_than_the_adversary_sees(recorded: Recorded) -> None:
     view = view_of(recorded("open", 8), ALL, ATTACK, 1)
     few = Adversary("party", "honest-but-curious", ("request",))

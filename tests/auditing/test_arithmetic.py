@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from securetm.auditing.parts.gradients import best_readings, extreme_rays, parallel, readings
+from securetm.auditing.parts.gradients import extreme_rays, parallel, readings
 from securetm.auditing.parts.shares import counts_behind, scale_of
 from securetm.auditing.verdicts import clopper_pearson
 
@@ -26,13 +26,6 @@ def inputs_of(counts: np.ndarray) -> np.ndarray:
 def test_counts_come_back_from_the_networks_inputs(counts: list[int]) -> None:
     whole = np.array(counts)
     assert (readings(inputs_of(whole))[0] == whole).all()
-
-
-def test_equal_counts_are_settled_by_what_the_decoder_says() -> None:
-    twice = inputs_of(np.array([2, 2, 0, 0]))
-    once = inputs_of(np.array([0, 0, 1, 3]))
-    both = best_readings([readings(twice), readings(once)], np.array([1.97, 1.95, 0.98, 2.9]))
-    assert [counts.tolist() for counts in both] == [[2, 2, 0, 0], [0, 0, 1, 3]]
 
 
 # ---- cones ---------------------------------------------------------------------------------------------------------
@@ -71,11 +64,6 @@ def test_a_normalised_row_gives_its_counts_back(kind: type, seed: int) -> None:
     found = counts_behind((counts / counts.sum()).astype(kind))
     assert found is not None
     assert (found == counts).all()
-
-
-def test_shares_of_no_whole_counts_are_none() -> None:
-    assert counts_behind(np.zeros(5)) is None
-    assert counts_behind(np.random.default_rng(0).random(50)) is None
 
 
 def test_the_scale_of_noisy_counts_is_found_by_its_line() -> None:

@@ -14,7 +14,6 @@ from securetm.auditing import attacks
 from securetm.auditing.attack import Attack
 from securetm.auditing.attacks import ATTACKS, attack_called, attack_names, declared
 from securetm.auditing.runner import audit
-from securetm.errors import NotFound
 from securetm.settings import digest
 from securetm.threats import CHANNELS
 
@@ -101,25 +100,6 @@ def test_no_attack_reaches_a_folder_or_the_truth() -> None:
         assert _offences(path) == [], path
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "from securetm.auditing.ground_truth import ground_truth_of",
-        "from securetm.auditing import ground_truth",
-        "import securetm.federation.folder",
-        "from securetm.corpus.corpus import Corpus; Corpus.load('documents')",
-        "from pathlib import Path",
-        "import os.path",
-        "open('documents')",
-        "__import__('os')",
-    ],
-)
-def test_the_check_would_see_it(tmp_path: Path, line: str) -> None:
-    path = tmp_path / "sly.py"
-    path.write_text(f"def attack():\n    {line}\n")
-    assert _offences(path)
-
-
 def test_every_attack_says_what_it_is_and_what_it_tests_can_be_read_off_its_file() -> None:
     for name in attack_names():
         attack = attack_called(name)
@@ -181,12 +161,6 @@ def test_a_stranger_adds_an_attack_as_one_file(tmp_path: Path, documents_file: P
     assert finding.outcome.measured.value == 1.0
     assert finding.outcome.verdict == "not tested"
     assert "random numbers reach as much" in finding.outcome.why
-
-
-def test_an_unknown_attack_is_said_with_those_there_are() -> None:
-    with pytest.raises(NotFound, match="no attack called 'magic'") as caught:
-        attack_called("magic")
-    assert "gradient_inversion" in caught.value.advice()
 
 
 @pytest.mark.parametrize(

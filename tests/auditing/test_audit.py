@@ -73,18 +73,6 @@ def test_what_was_not_tried_is_listed(done: Audit) -> None:
     assert "gradient_inversion" not in listed
 
 
-def test_runs_are_kept_where_asked_and_thrown_away_otherwise(
-    tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
-    (tmp_path / "scratch").mkdir()
-    plan = write_plan(tmp_path / "one.toml", documents_file, profiles=["open"], batch=2)
-    audit(plan, keep=tmp_path / "kept")
-    assert [path.name[:5] for path in (tmp_path / "kept").glob("open-*")] == ["open-"]
-    audit(plan)
-    assert list((tmp_path / "scratch").iterdir()) == []
-
-
 def test_a_mask_that_is_left_out_is_caught(tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The claim is the profile's, the protection is gone: sums still add up, and only an attack can tell."""
     monkeypatch.setattr(masked_round, "apply_masks", lambda vector, masks: None)
@@ -123,16 +111,6 @@ def test_the_baseline_of_a_given_run_is_over_its_own_documents(
     assert "did not break the baseline" in found.findings[1].outcome.why
 
 
-def test_a_given_run_without_protection_is_its_own_baseline(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
-    given = recorded("open", 2)
-    found = audit(write_plan(tmp_path / "bare.toml", documents_file), given.path, keep=tmp_path / "kept")
-    assert [(one.run.profile, one.attempt.baseline, one.run.name) for one in found.findings] == [
-        ("open", True, given.path.name)
-    ]
-    assert list((tmp_path / "kept").glob("*")) == []
-    assert found.not_tried[0] == "profiles other than open; models other than prodlda; settings other than this run's"
-
-
 def test_an_attack_that_fails_ends_no_audit_of_a_given_run(
     tmp_path: Path, documents_file: Path, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,14 +126,6 @@ def test_an_attack_that_fails_ends_no_audit_of_a_given_run(
     assert "the attack itself failed on this run (ZeroDivisionError)" in found.findings[0].outcome.why
     with pytest.raises(ZeroDivisionError):  # on runs of our own it has to be seen
         audit(plan)
-
-
-def test_a_baseline_that_cannot_be_trained_on_the_documents_is_named(
-    tmp_path: Path, documents_file: Path, recorded: Recorded
-) -> None:
-    strict = write_plan(tmp_path / "strict.toml", documents_file, profiles=["fortress"], expect_fail="fortress")
-    with pytest.raises(Mistake, match=r"its baseline under fortress cannot be trained on these documents: .* fewer than"):
-        audit(strict, recorded("masked", 25).path)
 
 
 def test_no_epsilon_is_measured_where_none_is_claimed(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:

@@ -12,20 +12,18 @@ import pytest
 from securetm.aggregation.homomorphic.encrypted_sum import SharedKeySum, pack_residues
 from securetm.aggregation.homomorphic.key_setup import KEY_ID, SumKind
 from securetm.aggregation.homomorphic.parameters import DEGREE, SEED
-from securetm.answers.route import compile_route
-from securetm.auditing.attack import Estimate, MemoryStore, Proportion
+from securetm.auditing.attack import Proportion
 from securetm.auditing.attacks.collusion import ALONE, DEVIATION, MISSING, OPENED, SHARED_KEY, OpenedAnswer, opened_answers
 from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
-from securetm.auditing.parts.gradients import DOCUMENTS, GRADIENT, without
+from securetm.auditing.parts.gradients import GRADIENT, without
 from securetm.auditing.parts.reconstruction_scores import EXACT
 from securetm.auditing.recorded import view_of
 from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
 from securetm.auditing.views import AdversaryView, Message, questions_in, totals
-from securetm.contracts import RoundContext, Terms
-from securetm.entropy import OperatingSystem
+from securetm.contracts import Terms
 from securetm.federation.folder import RunFolder
-from securetm.plans.profiles import claims_of, cohort_of, profile_gaps, read_profile
+from securetm.plans.profiles import claims_of, cohort_of, read_profile
 from securetm.sessions.framing import HASH, head
 from securetm.stages import Unwatched
 from securetm.threats import read_threat_model
@@ -99,21 +97,6 @@ def test_what_the_keys_leave_of_two_messages_is_what_subtracting_leaves_of_the_t
         assert abs(ring.std() - 1 / np.sqrt(12)) < 0.01
 
 
-def test_a_helpers_message_less_its_masks_is_what_it_answered(masked: RunFolder) -> None:
-    """Recomputed by the party's own route, from its documents and the state that it was shown."""
-    view, told = _told(masked, 2)
-    ask, plan, profile = next(iter(questions_in(view).values())), view.public.plan, view.public.profile
-    cohort = cohort_of(profile, view.public.members, number=ask.number, seed=plan.seed)
-    for insider in view.insiders:
-        context = RoundContext(cohort, OperatingSystem(), MemoryStore())
-        query = view.public.model.query(ask.state)
-        route = compile_route(query.terms, profile, cohort)
-        vector = route.answer(query, insider.documents, context, {}, np.random.default_rng(0)).vector
-        (mine,) = [one.vector for one in told if one.vector.party == insider.name]
-        for block in (GRADIENT, DOCUMENTS):
-            assert np.array_equal(np.rint(mine.blocks[block] / ask.terms.grid), vector[block])
-
-
 @pytest.mark.slow
 def test_an_audit_tries_it_with_the_helpers_that_a_plan_names(tmp_path: Path, documents_file: Path) -> None:
     changes = {
@@ -150,24 +133,6 @@ def test_as_many_helpers_as_the_profile_reckons_with_leave_all_the_noise_that_it
     missing = tried(noised, "collusion", {"rounds": 2}, helpers=2, confidence=SURE).bounded(MISSING)
     assert missing.low == 0.0
     assert missing.high < 0.3
-
-
-@pytest.mark.slow
-def test_where_every_party_adds_all_the_noise_one_partys_is_enough(runs: Demonstrations, documents_file: Path) -> None:
-    folder = runs.run("dp-local", settings(documents_file, model__hidden=16, training__rounds=2))
-    missing = tried(folder, "collusion", {"rounds": 2}, helpers=4, confidence=SURE).bounded(MISSING)
-    assert missing.low == 0.0
-    assert missing.high < 0.3
-
-
-@pytest.mark.slow
-def test_a_coordinator_that_is_to_add_the_noise_sees_sums_without_it(runs: Demonstrations, documents_file: Path) -> None:
-    folder = runs.run("dp-central", settings(documents_file, model__hidden=16, training__rounds=2))
-    found = tried(folder, "collusion", {"rounds": 2}, helpers=2, confidence=SURE)
-    missing, deviation = found.bounded(MISSING), found.bounded(DEVIATION)
-    assert (missing.low, missing.value, deviation.high) == (1.0, 1.0, 0.0)
-    chance = [found.chance.measures[name] for name in (MISSING, DEVIATION)]
-    assert [one.value > 1.5 for one in chance if isinstance(one, Estimate)] == [False, True]  # beside noise that is promised
 
 
 # ---- one key for all -----------------------------------------------------------------------------------------------
@@ -236,11 +201,3 @@ def test_no_claim_is_made_with_a_helper_where_one_key_serves_all(name: str) -> N
 
 
 # ---- what is claimed with so many helpers --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "said"), [("masked", "nothing promises it"), ("dp-distributed", "up to 2 colluding parties where 3 are feared")]
-)
-def test_what_shipped_profiles_leave_open_where_most_parties_collude(name: str, said: str) -> None:
-    (gap,) = profile_gaps(read_profile(name), read_threat_model("colluding_parties"), len(PARTIES))
-    assert said in gap.reason

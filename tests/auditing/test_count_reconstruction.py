@@ -13,14 +13,10 @@ from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.count_reconstruction import BEHIND, NEAR, PLACED, PLACED_AT_ALL, REAL, SHOWN
 from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.judging import of_chance
-from securetm.auditing.parts.shares import noise_of, scale_of, sum_behind
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.auditing.runs import Demonstrations
-from securetm.contracts import CountNoise
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder
-from securetm.mechanisms.laplace_counts import LaplaceCounts
-from securetm.plans.profiles import read_profile
 from securetm.resources import data_folder
 from securetm.stages import Unwatched
 
@@ -93,16 +89,6 @@ def test_the_judges_table_is_what_the_party_sent(folder: RunFolder) -> None:
             assert np.corrcoef(held.counted.ravel(), held.real.ravel())[0, 1] > 0.95
 
 
-def test_a_demonstration_writes_the_public_list_that_a_plan_asks_for(tmp_path: Path, documents_file: Path) -> None:
-    runs = Demonstrations(tmp_path, Unwatched())
-    source = {"corpus.source": str(documents_file), "corpus.party": "party", "corpus.partition": "column"}
-    settings = {**source, "vocabulary.source": "file", "vocabulary.max_words": 50, "training.rounds": 1, "model.sweeps": 1}
-    folder = runs.run("open", settings)
-    words = Path(folder.agreement.plan.vocabulary.file).read_text("utf-8").split("\n")
-    assert len(words) == 50
-    assert runs.run("open", settings) is folder
-
-
 # ---- behind noise ----------------------------------------------------------------------------------------------------
 
 
@@ -153,41 +139,6 @@ def test_the_grid_of_continuous_noise_gives_sums_away(parties: Mapping[str, Corp
 
 
 # ---- the arithmetic ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("epsilon", "least"), [(11.0, 0.98), (8.0, 0.95), (4.0, 0.7)])
-def test_noise_on_each_count_of_a_row_leaves_its_scale(epsilon: float, least: float) -> None:
-    rng = np.random.default_rng(4)
-    right = []
-    for _ in range(4):
-        counts = rng.negative_binomial(0.5, 0.05, 400) + 1
-        noised = counts + rng.laplace(0, 1 / epsilon, len(counts))
-        scale, high, chance = scale_of(noised / noised.sum(), noised.sum() / 2, noised.sum() * 2)
-        assert high > chance
-        right.append(float((np.rint(noised / noised.sum() * scale) == counts).mean()))
-    assert min(right) > least
-
-
-def test_sums_on_a_fine_grid_come_back_from_shares_in_single_precision() -> None:
-    rng = np.random.default_rng(6)
-    row = np.float32(np.rint(rng.uniform(3, 9, 200) * 2**18) / 2**18)
-    shares = np.asarray(row / row.sum(dtype=np.float64), dtype=np.float32).astype(np.float64)
-    total = sum_behind(shares, 2.0**-18, float(row.sum()) * 0.95, float(row.sum()) * 1.05)
-    assert total is not None
-    assert abs(shares * total - row).max() < 0.001
-    off = rng.uniform(3, 9, 200)
-    assert sum_behind(off / off.sum(), 2.0**-18, off.sum() * 0.95, off.sum() * 1.05) is None
-
-
-@pytest.mark.parametrize("distribution", ["discrete", "continuous"])
-def test_the_mean_of_the_noise_is_what_the_profile_draws(distribution: str) -> None:
-    part = LaplaceCounts(2.0, 0.2, distribution)  # so that discrete noise is drawn often
-    whole = read_profile("iftm")
-    profile = type(whole)(**{**vars(whole), "mechanisms": (part,)})
-    noise = noise_of(profile, 200)
-    _, _, weights = part.law(200).draw(bytes(32), np.full(3000, -1, dtype=np.int32), 0)
-    assert abs(weights.sum() / 200 / 3000 - noise.mean) < 0.01 * noise.mean
-    assert noise_of(read_profile("open"), 200) == CountNoise()
 
 
 # ---- the tables of the judge -----------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import pytest
 
 from securetm.auditing.attacks.differencing import FREQUENT
 from securetm.auditing.parts.reconstruction_scores import EXACT
-from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
 from securetm.auditing.views import NotTestable
 from securetm.contracts import Answer
@@ -29,7 +28,6 @@ from securetm.federation.wire import wire
 from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
 
-from .conftest import write_plan
 from .tried import Tried, settings, tried
 
 JOINT_WORDS = {"vocabulary.source": "joint", "vocabulary.max_share": 1.0, "vocabulary.most_candidates": 1000}
@@ -79,15 +77,6 @@ def test_counts_of_words_are_asked_again_in_a_new_run(
     found = _between(runs, profile, documents_file, **words)
     assert found.share(FREQUENT) == 1.0
     assert found.share(FREQUENT, by_chance=True) < 0.2
-
-
-@pytest.mark.slow
-def test_an_audit_makes_both_runs(tmp_path: Path, documents_file: Path) -> None:
-    changes = {"attack": "differencing", "without": 1, "claim": "the total is differentially private", "effort": {"rounds": 1}}
-    text = write_plan(tmp_path / "apart.toml", documents_file, batch=25, **changes).read_text("utf-8")
-    plan = tmp_path / "apart.toml"
-    plan.write_text(text.replace("[trial.run]", '[trial.run]\n"vocabulary.source" = "file"'), "utf-8")
-    assert [finding.outcome.verdict for finding in audit(plan).findings] == ["refuted", "refuted"]
 
 
 # ---- in one run, by a coordinator that breaks the rules ------------------------------------------------------------

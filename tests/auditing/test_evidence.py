@@ -32,7 +32,7 @@ from securetm.auditing.evidence import (
 )
 from securetm.auditing.plans import AuditPlan, Trial, count_of_tests, read_audit_plan
 from securetm.auditing.record import NOT_REFUTED, Audit, Finding, Measured
-from securetm.auditing.runner import audit, keep_findings, pieces
+from securetm.auditing.runner import audit, keep_findings
 from securetm.auditing.verdicts import corrected
 from securetm.errors import Failed, NotFound
 from securetm.federation.soundness import check
@@ -196,13 +196,6 @@ def test_a_trial_that_the_plan_no_longer_has_is_stale(folder: Path, monkeypatch:
 # ---- only what changed is tried again ------------------------------------------------------------------------------
 
 
-def test_nothing_remains_of_a_plan_that_was_carried_out(small: tuple[AuditPlan, Audit], folder: Path) -> None:
-    plan, kept = small[0], read_all_evidence(folder)
-    assert remaining(plan, kept).trials == ()
-    assert all(still_fresh(plan.trials[0], profile, kept) for profile in ("open", "masked"))
-    assert not still_fresh(plan.trials[0], "masked_strict", kept)
-
-
 def test_a_new_profile_is_tried_beside_the_baseline_alone(small: tuple[AuditPlan, Audit], folder: Path) -> None:
     plan = small[0]
     wider = replace(plan, trials=(replace(plan.trials[0], profiles=("open", "masked", "masked_strict")),))
@@ -238,31 +231,6 @@ def test_an_interrupted_audit_goes_on_where_it_was(
     assert asked == [*plan.trials, other, other]
     assert all(one.run.kept for one in whole.findings)
     assert whole.made == ""  # nothing was made now
-
-
-def test_pieces_share_no_run_and_lose_no_trial() -> None:
-    plan = read_audit_plan("quick")
-    parts = pieces(plan.trials, ("masked",))
-    runs = [[tuple(sorted(map(str, trial.run.items()))) for trial in part.trials] for part in parts if not part.profile]
-    assert all(len(set(one)) == 1 for one in runs)
-    assert len({one[0] for one in runs}) == len(runs) == len(parts) - 1
-    assert sorted(trial_hash(t) for part in parts for t in part.trials) == sorted(trial_hash(t) for t in plan.trials)
-    assert len({part.place for part in parts}) == len(parts)
-
-
-def test_another_profile_in_the_list_does_not_make_a_trial_another() -> None:
-    trial = read_audit_plan("quick").trials[0]
-    assert trial_hash(replace(trial, profiles=("open",))) == trial_hash(trial)
-    assert trial_hash(replace(trial, helpers=0)) == trial_hash(trial)  # as if it had said nothing of helpers
-    changes = (
-        {"effort": {"rounds": 9}},
-        {"run": {}},
-        {"measure": "x"},
-        {"refuted_from": 0.5},
-        {"helpers": 1},
-        {"adversary": "x"},
-    )
-    assert len({trial_hash(replace(trial, **change)) for change in changes} | {trial_hash(trial)}) == len(changes) + 1  # type: ignore[arg-type]
 
 
 # ---- tests of an epsilon are corrected for their number --------------------------------------------------------------
@@ -307,31 +275,7 @@ def test_claims_are_counted_on_each_profile_that_makes_one() -> None:
     assert corrected(0.95, 0) == 0.95
 
 
-def test_two_trials_that_differ_in_their_profiles_alone_are_both_found() -> None:
-    trial = _of_noise()
-    plan = replace(read_audit_plan("quick"), trials=(trial, replace(trial, profiles=("open", "dp-central"))))
-    (found,) = trials_by_hash(plan).values()
-    assert found.profiles == ("open", "dp-local", "dp-central")
-
-
 # ---- damage --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{",
-        "[]",
-        "{}",
-        '{"format": 2, "profile": "open", "model": "prodlda", "plan": "full", "findings": [{}]}',
-        '{"format": 2, "profile": "open", "model": "lda", "plan": "full", "findings": []}',
-    ],
-)
-def test_damage_is_told_with_the_name_of_the_file(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "open--prodlda.json"
-    path.write_text(text, "utf-8")
-    with pytest.raises(Failed, match=r"open--prodlda\.json"):
-        read_evidence(path)
 
 
 def test_an_older_format_is_refused_by_name_and_with_advice(small: tuple[AuditPlan, Audit], folder: Path) -> None:

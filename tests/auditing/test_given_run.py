@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shlex
 import shutil
 import signal
 import stat
@@ -22,24 +21,18 @@ from securetm.auditing import given_run
 from securetm.auditing.evidence import read_all_evidence
 from securetm.auditing.given_run import (
     OnRun,
-    PlannedTrial,
-    TimeForAudit,
     TrialsMade,
     TrialsToMake,
     Unfinished,
     expected,
-    fewest_others,
     in_time,
     planned,
-    processes,
     rounds_in_time,
 )
-from securetm.auditing.parts.membership_game import allowed_false_positives
 from securetm.auditing.plans import AuditPlan, Trial, read_audit_plan
 from securetm.auditing.record import flat
 from securetm.auditing.runner import audit
-from securetm.auditing.trials import is_for, left_out, new_secret
-from securetm.auditing.verdicts import corrected
+from securetm.auditing.trials import is_for, new_secret
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin, reopen
 from securetm.federation.simulation.simulation import train
@@ -52,13 +45,6 @@ from tests.repeatable import drawn_from
 from .conftest import Recorded, write_plan
 
 TOLD = "members told at 1 % false alarms (likelihood ratio)"
-
-
-@pytest.mark.parametrize(("share", "confidence"), [(0.001, 0.95), (0.01, 0.95), (0.001, 0.999)])
-def test_as_many_others_are_needed_as_the_threshold_needs(share: float, confidence: float) -> None:
-    needed = fewest_others(share, confidence)
-    assert allowed_false_positives(needed, share, corrected(confidence, 2)) >= 0
-    assert allowed_false_positives(needed - 1, share, corrected(confidence, 2)) < 0
 
 
 def test_trials_of_a_given_run_are_made_once_and_begin_with_what_takes_least(recorded: Recorded) -> None:
@@ -85,22 +71,6 @@ def test_a_baseline_has_fewer_rounds_where_its_training_would_take_most_of_the_t
     assert [rounds_in_time(trials, given, limit) for limit in (math.inf, 1e6)] == [7, 7]
     monkeypatch.setattr(given_run, "seconds_of", lambda _: 80.0)
     assert [rounds_in_time(trials, given, limit) for limit in (math.inf, 160.0, 20.0)] == [7, 6, 5]
-
-
-def test_less_is_begun_where_attacks_take_longer_than_expected(
-    tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = [0.0]
-    monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    one = PlannedTrial(read_audit_plan(write_plan(tmp_path / "given.toml", documents_file)).trials[0], 10.0)
-    clock = TimeForAudit(120.0, begun=0.0)
-    now[0] = 20.0
-    assert clock.left == 100.0
-    clock.took(one, 40.0)
-    assert clock.left == 25.0
-    quick = TimeForAudit(120.0, begun=20.0)
-    quick.took(one, 1.0)
-    assert quick.left == 120.0
 
 
 def test_a_trial_that_a_run_is_too_small_for_is_named_with_the_reason(
@@ -147,44 +117,12 @@ def test_shadow_models_are_as_many_as_the_time_allows(
     assert in_time(trial, given, whole / 10) is None
 
 
-def test_a_run_that_was_not_asked_for_pairs_is_not_tried_on_them(recorded: Recorded) -> None:
-    given, plan = recorded("masked", 25), read_audit_plan("counts")
-    (trial,) = (one for one in plan.trials if one.attack == "rare_pairs")
-    assert not is_for(trial, given)
-    said = left_out(replace(plan, trials=(trial,)), (), given)
-    assert any("(rare_pairs): reads answers to a question that this run did not ask" in one for one in said)
-
-
 _READER = {
     "threat_model": "model_reader",
     "adversary": "model reader",
     "claim": "the total is differentially private",
     "profiles": ["open"],
 }
-
-
-@pytest.mark.slow
-def test_the_command_that_repeats_an_audit_works_as_it_is_printed(
-    tmp_path: Path, documents_file: Path, recorded: Recorded
-) -> None:
-    plan = write_plan(tmp_path / "with a space.toml".replace(" ", "_"), documents_file)
-    (again,) = audit(plan, recorded("masked", 25).path, minutes=5).reproduce
-    command = f"{shlex.quote(sys.executable)} -m securetm.cli.main {again.removeprefix('securetm ')} --json"
-    done = subprocess.run(command, shell=True, capture_output=True, check=False, env={**os.environ}, timeout=600)
-    assert done.returncode == 0, done.stderr.decode()
-
-
-def test_a_run_over_a_corpus_on_disk_is_audited_beside_a_baseline_over_the_same(tmp_path: Path, documents_file: Path) -> None:
-    stored, run = str(tmp_path / "stored"), str(tmp_path / "run")
-    assert securetm("corpus", "build", str(documents_file), "--out", stored).code == 0
-    model = ("--model", "prodlda", "--set", "model.batch=25", "--set", "model.hidden=64", "--topics", "5", "--rounds", "1")
-    words = ("--set", "vocabulary.min_documents=1", "--set", "vocabulary.most_candidates=1000", "--no-comparison")
-    made = securetm("run", "--corpus", stored, "--partition", "column", *model, *words, "--record", "--out", run)
-    assert made.code == 0, made.err
-    effort = {"rounds": 1, "documents": 100}
-    plan = write_plan(tmp_path / "given.toml", documents_file, effort=effort)
-    found = audit(plan, run)
-    assert [one.outcome.verdict for one in found.findings] == ["refuted", "not refuted"]
 
 
 # ---- several processes -----------------------------------------------------------------------------------------------
@@ -218,22 +156,6 @@ def test_two_processes_find_what_one_finds_in_the_same_order(recorded: Recorded)
     assert _found_by(recorded, 2) == alone
 
 
-@pytest.mark.slow
-def test_results_are_put_in_the_order_of_the_trials(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Backwards:
-        workers = 1
-
-        def map(self, work: Any, tasks: Any) -> Any:
-            return reversed([work(task) for task in tasks])
-
-        def close(self) -> None:
-            pass
-
-    expected = _found_by(recorded, 1)
-    monkeypatch.setattr(given_run, "crew_of", lambda _: Backwards())
-    assert _found_by(recorded, 1) == expected
-
-
 def test_another_secret_asks_something_else(recorded: Recorded) -> None:
     given = recorded("masked", 25)
     (asked,) = [trial for trial in _of_attacks(recorded).trials if trial.attack == "rare_words"][:1]
@@ -245,13 +167,6 @@ def test_another_secret_asks_something_else(recorded: Recorded) -> None:
     secrets = [new_secret() for _ in range(4)]
     assert found(secrets[0]) == found(secrets[0])
     assert any(found(secrets[0]) != found(one) for one in secrets[1:])
-
-
-def test_as_many_processes_as_cores_at_most_four_and_no_more_than_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("securetm.auditing.given_run._cores", lambda: 16)
-    assert [processes(0, 20), processes(0, 3), processes(7, 20), processes(2, 0)] == [4, 3, 7, 1]
-    monkeypatch.setattr("securetm.auditing.given_run._cores", lambda: 2)
-    assert processes(0, 20) == 2
 
 
 def test_no_time_for_shadow_models_is_said_by_the_worker_that_measured_one(recorded: Recorded) -> None:

@@ -24,9 +24,8 @@ from securetm.auditing.evidence import (
     write_refusals,
 )
 from securetm.auditing.plans import AuditPlan, read_audit_plan
-from securetm.auditing.record import RefusalRecord, plain
+from securetm.auditing.record import RefusalRecord
 from securetm.auditing.runner import audit
-from securetm.errors import Failed
 from securetm.reports.audits.records import read_record
 from securetm.reports.audits.threats import LIES, threats_of
 from securetm.reports.audits.wording import headline, refusal_in_words
@@ -104,19 +103,6 @@ def test_what_a_plan_names_no_more_is_thrown_away_and_another_plan_s_stays(tmp_p
     assert [one.profile for one in read_all_refusals(tmp_path)] == ["bfv"]
 
 
-def test_lists_of_the_plan_that_changed_make_it_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept(tmp_path, LIE, plan="small")
-    for plan, said in (
-        (with_changes(PLAN, refusals=("masked_strict",)), ()),
-        (PLAN, ("the plan small tries moves of masked_strict now",)),
-        (with_changes(PLAN, moves=()), ("the plan small no longer tries what the parties of masked_strict refuse",)),
-    ):
-        monkeypatch.setattr(kept_results, "read_audit_plan", lambda _, plan=plan: plan)
-        assert stale_refusals(read_all_refusals(tmp_path)[0]) == said
-    assert "masked_strict" in due_refusals(PLAN, tmp_path)
-    assert "masked_strict" not in due_refusals(with_changes(PLAN, name="other"), tmp_path)  # more was tried than it asks for
-
-
 # ---- to what they are bound ----------------------------------------------------------------------------------------
 
 
@@ -151,25 +137,6 @@ def test_what_a_changed_file_makes_stale(copied: CopiedSource, changed: str, sai
 
 
 # ---- damage --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("profile", "masked"),
-        ("refusals", [{}]),
-        ("refusals", 1),
-        ("refusals", [{**plain(LIE), "by": ""}]),
-        ("refusals", [plain(replace(LIE, profile="masked"))]),
-        ("date", None),
-        ("more", 1),
-    ],
-)
-def test_damage_is_told_with_the_name_of_the_file(tmp_path: Path, name: str, value: object) -> None:
-    path = kept(tmp_path, LIE) / "refusals" / "masked_strict.json"
-    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), name: value}), "utf-8")
-    with pytest.raises(Failed, match=r"refusals/masked_strict\.json"):
-        read_all_refusals(tmp_path)
 
 
 # ---- an audit that goes on -----------------------------------------------------------------------------------------

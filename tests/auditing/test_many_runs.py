@@ -21,22 +21,19 @@ from securetm.auditing.attacks.many_runs import (
     NUMBERS,
     CanarySumSource,
 )
-from securetm.auditing.record import Finding
-from securetm.auditing.runner import audit
 from securetm.auditing.views import AdversaryView, PublicFacts
 from securetm.contracts import Cohort, Rows, Terms
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.gaussian_noise import CentralNoise, GaussianNoise
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.noise_shares import NoiseShares
-from securetm.mechanisms.rotating import Rotation
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import read_plan
 
 from ..quick_part import quick
-from .conftest import PARTIES, adversary, write_plan
+from .conftest import PARTIES, adversary
 
 WORDS = tuple(f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(60))
 FEW, MANY = 80_000, 400_000
@@ -197,15 +194,6 @@ def test_pairs_and_sums_of_words_show_most_of_their_epsilon_and_no_more(
     assert 0.3 < _shown(_tried(public(profile, model, **settings), 40_000, name)[0].measures, GAUSSIAN).low < 1.0
 
 
-def test_the_pairs_claim_their_own_share_of_the_budget(public: Callable[..., PublicFacts]) -> None:
-    few, many = (public("dp-central", "lda-vi", **STARTING, training_start_share=share) for share in (0.1, 0.5))
-    claimed = [CanarySumSource.of_start(one, WORDS).claimed.epsilon for one in (few, many)]
-    budget = few.agreement.budget
-    assert budget is not None
-    assert all(one is not None and 0 < one < budget.epsilon for one in claimed)
-    assert sorted(claimed) == claimed
-
-
 # ---- other faults, and no noise at all ------------------------------------------------------------------------------
 
 
@@ -239,19 +227,6 @@ def test_where_nothing_protects_every_sum_is_told_apart(public: Callable[..., Pu
     assert not told.curves
 
 
-@pytest.mark.slow
-def test_turned_sums_are_opened_one_by_one(public: Callable[..., PublicFacts], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rotation mixes the numbers of a sum, so sums must not be laid end to end."""
-    facts = public("dp-local", "prodlda")
-    clip = next(place for place, mechanism in enumerate(facts.profile.mechanisms) if isinstance(mechanism, Clip))
-    parts = facts.profile.mechanisms
-    profile = replace(facts.profile, mechanisms=(*parts[: clip + 1], Rotation(), *parts[clip + 1 :]))
-    turned = replace(facts, agreement=replace(facts.agreement, profile=profile))
-    assert 0.2 < _shown(_tried(turned, 2_400)[0].measures, GAUSSIAN).low < 1.0
-    monkeypatch.setattr(GaussianNoise, "noise", _half_central)
-    assert _shown(_tried(turned, 2_400)[0].measures, GAUSSIAN).low > 1.0
-
-
 # ---- what the sums are ----------------------------------------------------------------------------------------------
 
 
@@ -275,51 +250,3 @@ def test_the_canary_is_as_long_as_the_bound_and_no_longer(public: Callable[..., 
 
 
 # ---- a whole audit ---------------------------------------------------------------------------------------------------
-
-
-PRIVATE = {
-    "threat_model": "private_answers",
-    "adversary": "coordinator",
-    "claim": "the total is differentially private",
-    "profiles": ["open", "dp-local"],
-    "refuted_from": 1.0,
-    "confidence": 0.999,
-}
-
-
-def _found(path: Path, documents: Path, words: str, rounds: int, **changes: object) -> tuple[Finding, ...]:
-    """Of runs of LDA over a public list of words."""
-    plan = write_plan(path, documents, **PRIVATE, **changes)
-    text = plan.read_text().split("[trial.run]")[0]
-    listed = path.with_suffix(".txt")
-    listed.write_text(words)
-    plan.write_text(
-        f'{text}[trial.run]\n"corpus.source" = "{documents}"\n"corpus.party" = "party"\n"corpus.partition" = "column"\n'
-        f'"model.name" = "lda"\n"model.n_topics" = 5\n"training.rounds" = {rounds}\n"training.held_out" = 0.01\n'
-        f'"vocabulary.source" = "file"\n"origins.vocabulary" = "made up"\n"vocabulary.file" = "{listed}"\n'
-    )
-    whole = audit(plan)
-    assert {f.run.profile for f in whole.refuted_claims} <= {"dp-local"}
-    return whole.findings
-
-
-@pytest.fixture(scope="module")
-def words(documents_file: Path) -> str:
-    return "\n".join(f"{chr(97 + n % 26)}{chr(97 + n // 26)}aing" for n in range(120))
-
-
-@pytest.fixture
-def halved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(GaussianNoise, "noise", lambda self, terms, _: rounded_gaussian(self.noise_multiplier * terms.l2 / 2))
-
-
-def _many(path: Path, documents: Path, words: str) -> tuple[Finding, ...]:
-    effort = {"rounds": 1, "runs": 40_000}
-    return _found(path, documents, words, 1, attack="many_run_epsilon", measure=GAUSSIAN, effort=effort)
-
-
-@pytest.mark.usefixtures("halved")
-def test_a_whole_audit_refutes_half_the_noise(tmp_path: Path, documents_file: Path, words: str) -> None:
-    baseline, found = _many(tmp_path / "many.toml", documents_file, words)
-    assert (baseline.outcome.verdict, found.outcome.verdict) == ("refuted", "refuted")
-    assert found.outcome.measured.low > 1.5

@@ -28,34 +28,24 @@ from securetm.auditing.parts.membership_game import (
     area_under_curve,
     best_fits,
     bounded_area,
-    curve,
     found,
     judged,
     measures,
     ordered,
-    parts,
     pose,
     presence,
-    rates,
     shadows_of,
     training,
     true_positives_at,
 )
-from securetm.auditing.record import NOT_REFUTED, REFUTED, Finding
 from securetm.auditing.recorded import claimed_by, public_facts, questions_of, view_of
-from securetm.auditing.runner import audit
 from securetm.auditing.verdicts import clopper_pearson
-from securetm.auditing.views import AdversaryView, NotTestable, PublicFacts
+from securetm.auditing.views import AdversaryView, NotTestable
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting
 from securetm.federation.folder import RunFolder
 from securetm.mechanisms.clipping import at_most
-from securetm.models.given_documents import as_documents
-from securetm.models.neural.neural_lda import NeuralLDA
-from securetm.plans.agreement import agree
 from securetm.plans.profiles import read_profile
-from securetm.plans.recommend import plan_from_tables
 
 from .conftest import PARTIES, adversary, made_run, texts
 
@@ -211,49 +201,12 @@ def test_a_coordinator_that_adds_the_noise_tells_members_by_sums_that_have_none(
     assert all(total["counts"].min() >= 0 for _, total, _ in rounds)
 
 
-def test_the_fit_to_a_network_is_that_of_its_encoder(made: Made) -> None:
-    """An encoder may remember a document; the topics by which neural-lda predicts other words do not know it."""
-    folder, effort = made("open", "neural-lda", 2), {"rounds": 1, "shadows": 10}
-    view, _ = _put(folder, "membership", READER, effort)
-    model, state = folder.agreement.model, view.model_state()
-    assert isinstance(model, NeuralLDA)
-    documents = as_documents(view.question, view.vocabulary())
-    by_encoder, by_topics = (
-        model.encoded_likelihood(state, documents, documents),
-        model.log_likelihood(state, documents, documents),
-    )
-    told = attack_called("membership").attack(view, effort)
-    assert isinstance(told, Mapping)
-    np.testing.assert_allclose(told["loss"], by_encoder / view.question.sum(axis=1), rtol=1e-6)
-    assert np.abs(by_topics - by_encoder).max() > 1e-3
-
-
 def test_noise_inside_documents_is_not_simulated(made: Made) -> None:
     facts = public_facts(made("open", "lda"))
     public = replace(facts, agreement=replace(facts.agreement, profile=read_profile("iftm")))
     candidates = pose(ground_truth_of(made("open", "lda"), []), {}, np.random.default_rng(0)).question
     with pytest.raises(NotTestable, match="iftm"):
         shadows_of(candidates, ("a", "b"), public, 4, lambda *_: np.zeros(0))
-
-
-@pytest.mark.parametrize("model", [{"name": "lda"}, {"name": "lda-vi", "batch_size": 5}])
-def test_where_persons_are_protected_each_candidate_is_somebodys(tmp_path: Path, model: dict[str, Any]) -> None:
-    """Nobody knows whose a candidate is; its shadow models have to draw persons, and bound each, all the same."""
-    (tmp_path / "words.txt").write_text("a\nb\nc", "utf-8")
-    tables = {
-        "profile": "dp-central",
-        "model": {"n_topics": 2, **model},
-        "training": {"rounds": 2, "held_out": 0.5},
-        "vocabulary": {"source": "file", "file": str(tmp_path / "words.txt")},
-        "origins": {"vocabulary": "made up"},
-        "privacy": {"unit": "person"},
-    }
-    plan = plan_from_tables(tables, "a test")
-    public = PublicFacts(PARTIES, agree(plan))
-    counts = sparse.csr_array(np.random.default_rng(0).integers(1, 3, (400, 3)))
-    rounds = list(training(counts, np.arange(0, 400, 2), ("a", "b", "c"), public, np.random.default_rng(0)))
-    assert [number for number, _, _ in rounds] == [0, 1]
-    assert all(total["counts"].sum() > 0 for _, total, _ in rounds)
 
 
 def test_a_run_that_ended_early_is_no_match_for_its_shadows(made: Made) -> None:
@@ -266,75 +219,7 @@ def test_a_run_that_ended_early_is_no_match_for_its_shadows(made: Made) -> None:
         attack_called("membership_transcript").attack(replace(view, public=longer), effort)
 
 
-PLAN = """
-name  = "tried"
-title = "A plan of a test"
-
-[[trial]]
-attack       = "membership"
-threat_model = "model_reader"
-adversary    = "model reader"
-claim        = "the total is differentially private"
-profiles     = ["open"]
-expect_fail  = "open"
-measure      = "members ranked above others (likelihood ratio)"
-refuted_from = 0.5
-confidence   = 0.95
-effort       = { rounds = 1, shadows = 8 }
-
-[trial.run]
-"corpus.source"           = "DOCUMENTS"
-"corpus.party"            = "party"
-"corpus.partition"        = "column"
-"model.name"              = "lda"
-"model.n_topics"          = 4
-"model.sweeps"            = 2
-"training.rounds"         = 4
-"training.held_out"       = 0.5
-"vocabulary.source"       = "file"
-"vocabulary.min_documents" = 1
-"vocabulary.max_share"    = 1.0
-"""
-
-
-@pytest.fixture
-def plan(tmp_path: Path) -> Path:
-    rows = [{"text": text, "party": name} for seed, name in enumerate(PARTIES) for text in texts(180, seed, words=900)]
-    documents, path = tmp_path / "documents.jsonl", tmp_path / "tried.toml"
-    documents.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    path.write_text(PLAN.replace("DOCUMENTS", str(documents)), "utf-8")
-    return path
-
-
-@pytest.mark.slow
-def test_the_audit_holds_a_run_against_what_its_epsilon_allows(plan: Path, made: Made) -> None:
-    """Without protection it is refuted; the run of epsilon 1 is judged by what that allows, and holds."""
-    folder = made("dp-central", "lda", 2, privacy={"epsilon": 1.0})
-    open_, dp = audit(plan, folder.path).findings
-    assert (open_.outcome.verdict, open_.attempt.baseline, open_.attempt.refuted_from) == (REFUTED, True, 0.5)
-    assert (dp.outcome.verdict, dp.about.claimed, dp.attempt.refuted_from) == (
-        NOT_REFUTED,
-        True,
-        pytest.approx(0.731, abs=0.01),
-    )
-    _drawn(open_)
-
-
-def _drawn(finding: Finding) -> None:
-    assert [drawn.kind for drawn in finding.outcome.curves] == ["roc"] * 3
-    assert finding.outcome.measured.by_chance == pytest.approx(0.5, abs=0.1)
-
-
 # ---- arithmetic: likelihood ratios, curves with ties, thresholds, what an epsilon allows -----------------------------
-
-
-def test_the_ratio_of_two_normal_laws_is_what_it_should_be() -> None:
-    """Scores about 1 with the document, about 0 without, deviation 1: the logarithm of the ratio at x is x - 1/2."""
-    rng = np.random.default_rng(1)
-    inside = rng.random((4000, 3)) < 0.5
-    of_shadows = rng.standard_normal(inside.shape) + inside
-    ratios = ShadowScores(of_shadows, inside).log_ratios(np.array([-1.0, 0.5, 2.0]))
-    assert ratios == pytest.approx([-1.5, 0.0, 1.5], abs=0.15)
 
 
 def test_members_are_ranked_as_well_as_theory_allows() -> None:
@@ -348,23 +233,6 @@ def test_members_are_ranked_as_well_as_theory_allows() -> None:
     ratios = ShadowScores(of_shadows, inside).log_ratios(scores)
     assert area_under_curve(ratios[member], ratios[~member]) == pytest.approx(norm.cdf(1 / np.sqrt(2)), abs=0.02)
     assert area_under_curve(scores[member], scores[~member]) < 0.56
-
-
-@pytest.mark.parametrize("inside", [np.ones((4, 1), bool), np.zeros((4, 1), bool), np.array([[True], [False]])])
-def test_too_few_shadow_models_are_refused(inside: np.ndarray) -> None:
-    with pytest.raises(BadSetting, match="must be 3 or more"):
-        ShadowScores(np.zeros(inside.shape), inside).log_ratios(np.zeros(1))
-
-
-def test_equal_scores_are_taken_together() -> None:
-    members, others = np.array([3.0, 2, 2, 1]), np.array([2.0, 1, 0, 0])
-    across, up = rates(members, others)
-    assert across.tolist() == [0, 0, 0.25, 0.5, 1]
-    assert up.tolist() == [0, 0.25, 0.75, 1, 1]
-    assert area_under_curve(members, others) == (4 + 3.5 + 3.5 + 2.5) / 16
-    assert area_under_curve(np.ones(5), np.ones(7)) == 0.5
-    drawn = curve("by hand", members, others)
-    assert (drawn.kind, drawn.across, drawn.up) == ("roc", tuple(across), tuple(up))
 
 
 def test_a_threshold_surely_lets_no_more_through() -> None:
@@ -452,13 +320,6 @@ def test_documents_on_both_sides_count_for_nobody() -> None:
     assert worth.measures[found(0.001, "any")] == Proportion(0, 0)
     assert [drawn.label for drawn in worth.curves] == ["any", "chance"]
     assert all(drawn.kind == "roc" for drawn in worth.curves)
-
-
-def test_each_document_is_in_some_shadow_models_only() -> None:
-    inside = parts(10, 300, 0.5, np.random.default_rng(0))
-    assert (inside.sum(axis=0) == 5).all()
-    assert 100 < inside[0].sum() < 200
-    assert (parts(10, 300, 0.99, np.random.default_rng(0)).sum(axis=0) == 9).all()
 
 
 def test_the_best_shares_of_topics_are_found() -> None:

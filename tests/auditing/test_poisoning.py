@@ -13,7 +13,6 @@ from securetm.auditing.roles import MaliciousParties
 from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
 from securetm.contracts import Block, Domain, Terms
-from securetm.errors import Failed
 from securetm.stages import Unwatched
 
 from .conftest import write_plan
@@ -30,12 +29,6 @@ def test_a_lie_has_as_many_words_as_the_truth_and_only_the_chosen_ones() -> None
     assert (priors == honest[240:]).all()
     assert len(np.unique(chosen(4, 60))) == 12
     assert chosen(4, 60).max() < 60
-
-
-def test_other_questions_are_answered_honestly() -> None:
-    honest = np.arange(7)
-    terms = Terms((Block("documents", (1,)), Block("frequencies", (6,))), domain=Domain.INTEGER)
-    assert false_counts(honest, terms) is honest
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +75,3 @@ def test_a_lying_party_is_another_run_than_an_honest_one_and_the_same_lie_is_the
         runs.run("open", settings, corruption=lies),
     ]
     assert folders[0].path != folders[1].path == folders[2].path
-
-
-def test_an_attack_that_has_no_lie_cannot_have_liars(documents_file: Path, tmp_path: Path) -> None:
-    path = write_plan(tmp_path / "mute.toml", documents_file, liars=1)
-    with pytest.raises(Failed, match="a malicious_vector"):
-        audit(path)

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.auditing.attack import Attack, Score
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.judging import of_chance
-from securetm.auditing.recorded import questions_of, view_of
+from securetm.auditing.recorded import view_of
 from securetm.auditing.views import (
     ANSWER,
     BY_PARTIES,
@@ -30,7 +28,6 @@ from securetm.auditing.views import (
 )
 from securetm.contracts import Adversary, Domain
 from securetm.corpus.corpus import Corpus
-from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import train
 from securetm.federation.store import read_arrays
@@ -56,7 +53,6 @@ QUICK = [
     ("dp-local", "lda-vi"),
     ("iftm", EACH_ONLY),
 ]
-EFFORT = {"rounds": 1, "documents": 40, "tables": 2, "answers": 1, "starts": 1, "parts": 1, "steps": 1}
 
 
 class Made:
@@ -169,50 +165,4 @@ def test_the_control_keeps_counts_counts(made: Made) -> None:
     assert all(np.abs(one.blocks["counts"]).max() > 2**30 for one in party_vectors(sealed))
 
 
-def test_the_control_of_somebody_who_is_shown_weights_only_shuffles_them(made: Made) -> None:
-    view = seen(made("open", "lda"))
-    assert of_chance(view, 1).seen[REQUEST] != view.seen[REQUEST]
-    with_answers = seen(made("open", "lda"), ANSWER)
-    assert of_chance(with_answers, 1).seen[REQUEST] == with_answers.seen[REQUEST]
-
-
 # ---- every attack on every run --------------------------------------------------------------------------------------
-
-
-PLAIN = (
-    "count_reconstruction",
-    "decoder_inversion",
-    "gradient_inversion",
-    "gradient_matching",
-    "local_epochs",
-    "sum_inversion",
-    "update_inversion",
-)
-
-
-def plain_attacks(model: str) -> list[Attack]:
-    """Attacks on what passed, without a question, helpers, a second run or shadow models, which have tests of their own."""
-    plain = [attack_called(name) for name in PLAIN]
-    return [a for a in plain if a.reads(model) and {*a.needs, *a.either} <= {REQUEST, VOCABULARY, ANSWER, SEALED, TOTAL}]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("profile", "model"), PAIRS)
-def test_every_attack_finds_something_or_says_why_not(made: Made, profile: str, model: str) -> None:
-    for attack in plain_attacks(model):
-        for who in (adversary(), adversary("party")):
-            outcome = tried(made(profile, model), attack, who)
-            assert isinstance(outcome, Score) or str(outcome)
-
-
-def tried(folder: RunFolder, attack: Attack, who: Adversary) -> Score | SecuretmError:
-    """What comes of it, on the run and on random numbers. Only refusals that an audit turns into a reason come back."""
-    truth = ground_truth_of(folder, questions_of(folder, attack.questions, EFFORT["rounds"]).values())
-    if any(channel not in who.sees for channel in attack.needs) or (attack.either and not set(attack.either) & set(who.sees)):
-        return NotTestable(who.name)
-    view = view_of(folder, who, attack, EFFORT["rounds"])
-    try:
-        attack.judge(attack.attack(of_chance(view, 1), EFFORT), truth)
-        return attack.judge(attack.attack(view, EFFORT), truth)
-    except NotTestable as refusal:
-        return refusal

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,8 @@ from securetm.aggregation.masked import round as masked_round
 from securetm.aggregation.masked.memory import Prekeys
 from securetm.aggregation.masked.round import MaskedPartyRound, vector_hash
 from securetm.answers.block_sums import PartialSum
-from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.record import RefusalRecord
 from securetm.auditing.refusals import tried_below_minimum, tried_violations
-from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
 from securetm.federation.budget.guard import BudgetGuard
 from securetm.federation.party import state as party_state
@@ -249,18 +246,6 @@ def test_the_report_says_who_refused_and_what_was_answered() -> None:
     assert refusal_in_words(on_the_way) == "refused by the coordinator (AnotherVector)"
     answered = structs.replace(refused, refused=False, by="", reason=UNCLAIMED)
     assert refusal_in_words(answered) == f"NOT HELD: the party answered; {UNCLAIMED}"
-
-
-def test_a_plan_names_profiles_whose_coordinator_lies(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """An audit tells every lie of the profiles that its plan names, and shows them with its findings."""
-    said = RefusalRecord("masked", "a lie", 0, 0, True, "south", "WrongRound")
-    monkeypatch.setattr(
-        "securetm.auditing.runner.tried_violations", lambda profile, runs: (structs.replace(said, profile=profile),)
-    )
-    plan = read_audit_plan("active")
-    assert set(plan.moves) == {*REASONS, "fortress"}  # which asks for more documents than these
-    small = replace(plan, trials=(replace(plan.trials[0], profiles=("open",), run={**settings, **plan.trials[0].run}),))
-    assert [one.profile for one in audit(small).refusals] == list(plan.moves)
 
 
 def test_threats_name_the_lies_beside_the_claims_that_are_kept_by_refusing(tmp_path: Path) -> None:

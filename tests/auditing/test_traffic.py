@@ -85,14 +85,6 @@ def test_under_masked_sums_all_parties_send_equally_much(recorded: Recorded) -> 
         assert len({tuple(sent) for sent in each.values()}) == 1
 
 
-def test_the_control_has_the_same_lengths_at_other_messages(recorded: Recorded) -> None:
-    view = listened(recorded, "open")
-    chance = of_chance(view, 1)
-    before, after = ([message.content for message in one.messages(SIZES)] for one in (view, chance))
-    assert sorted(before) == sorted(after)
-    assert before != after
-
-
 # ---- times -----------------------------------------------------------------------------------------------------------
 
 
@@ -156,13 +148,6 @@ def test_without_an_interval_times_tell_how_much_was_sampled(five: Mapping[str, 
 def test_with_a_beat_times_are_no_better_than_chance(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
     run = timed(five, tmp_path / "at an interval", waiting=True)
     assert 0.2 < hit_share(by_times(run)) < 0.8
-
-
-def test_a_simulation_has_no_times(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
-    run = begin(tmp_path / "run", private_plan(tmp_path, "dp-distributed", training__rounds=2), five, with_content=True)
-    train(run, Unwatched())
-    with pytest.raises(NotTestable, match="no time was recorded"):
-        ANSWER_TIMES.attack(view_of(run, LISTENER, ANSWER_TIMES, 2), {})
 
 
 def test_a_run_that_nobody_counted_cannot_be_judged(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811

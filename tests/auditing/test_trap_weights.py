@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.attacks.trap_weights import between, imprint_for, imprinted_state, in_bin, one_document, two_documents
+from securetm.auditing.attacks.trap_weights import between, imprint_for, imprinted_state, in_bin
 from securetm.auditing.plans import AuditPlan, Trial, read_audit_plan
 from securetm.auditing.recorded import view_of
 from securetm.auditing.roles import MaliciousRounds
@@ -18,7 +18,6 @@ from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
 from securetm.auditing.views import questions_in
 from securetm.contracts import Array
-from securetm.errors import Failed
 from securetm.federation.folder import RunFolder
 from securetm.federation.store import read_arrays
 from securetm.models.neural.network import NetworkShape
@@ -42,24 +41,6 @@ def inputs(counts: Array) -> Array:
 
 
 ONE, TWO = np.array([3, 1, 0, 1, 2, 0, 1, 0]), np.array([0, 1, 1, 0, 1, 4, 0, 2])
-
-
-def test_one_document_is_told_by_its_length_and_two_are_not_taken_for_one() -> None:
-    (found,) = one_document(inputs(ONE), 1e-4)
-    assert (found == ONE).all()
-    assert one_document(0.6 * inputs(ONE) + 0.4 * inputs(TWO), 1e-4) == []
-
-
-@pytest.mark.parametrize("share", [0.3, 0.5, 0.65])
-def test_two_documents_come_apart_by_their_counts(share: float) -> None:
-    pairs = two_documents(share * inputs(ONE) + (1 - share) * inputs(TWO), 1e-5)
-    assert any(sorted(map(tuple, pair)) == sorted([tuple(ONE), tuple(TWO)]) for pair in pairs)
-
-
-def test_two_documents_whose_words_weigh_the_same_are_left_together() -> None:
-    """Nothing says which word is whose."""
-    one, two = np.array([1, 1, 1, 0, 0, 0]), np.array([0, 0, 0, 1, 1, 1])
-    assert two_documents(0.5 * inputs(one) + 0.5 * inputs(two), 1e-4) == []
 
 
 def test_a_bin_holds_what_lies_between_its_thresholds(documents: Any) -> None:
@@ -160,8 +141,3 @@ def test_the_coordinator_lies_in_the_first_rounds_only_and_the_model_does_not_mo
     learned = read_arrays(folder.model, bare=True)[0]["weights"]
     assert not np.array_equal(learned, start["weights"])  # by the one honest round
     assert [guess.serial for guess in ON_SUMS.attack(view, EFFORT)] == sorted(questions_in(view))[:2]
-
-
-def test_an_attack_without_a_lie_for_the_coordinator_says_so(trial: Trial) -> None:
-    with pytest.raises(Failed, match="a malicious_state"):
-        audit(plan_of(trial, attack="sum_inversion", measure=EXACT, effort={"rounds": 1}))

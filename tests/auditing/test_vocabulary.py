@@ -26,12 +26,11 @@ from securetm.auditing.attacks.vocabulary import (
     allowed_of_told,
     owners,
     surely_there,
-    tabled,
 )
 from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.auditing.judging import of_chance
 from securetm.auditing.recorded import questions_of, view_of
-from securetm.auditing.views import AdversaryView, ReadVector, RoundQuestion, totals
+from securetm.auditing.views import AdversaryView, ReadVector, RoundQuestion
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder
@@ -93,19 +92,6 @@ def test_helpers_take_their_own_words_out_of_the_sum(recorded: Recorded) -> None
     assert counted(helped, WHOSE).hits == 0  # of three parties, which one has it stays open
 
 
-def test_a_table_says_in_how_many_parties_each_word_is(recorded: Recorded, parties: Mapping[str, Corpus]) -> None:
-    view = seen(recorded("masked", 25))
-    (table,) = totals(view)
-    found = tabled(table.blocks, 1000, len(PARTIES))
-    assert found is not None
-    assert (found.parties == holders(parties, found.words)).all()
-    assert {1, len(PARTIES)} <= set(found.parties.tolist())
-    frequencies = [
-        sum(int((parties[name].project(found.words).counts > 0).sum(axis=0)[n]) for name in PARTIES) for n in range(9)
-    ]
-    assert found.documents[:9].tolist() == frequencies
-
-
 def test_what_delta_allows_is_said_of_documents_alone() -> None:
     assert ATTACK.allowed is not None
     claimed = Budget(Unit.DOCUMENT, 8.0, 1e-5)
@@ -155,14 +141,6 @@ def test_a_masked_sum_shows_one_partys_counts_and_not_its_name(counts: Mapping[s
     assert counted(found, WHOSE_COUNTS).hits == 0
 
 
-def test_lists_in_the_open_give_the_name_as_well(counts: Mapping[str, RunFolder]) -> None:
-    found = sparse(counts["open"])
-    assert share(found, ONE) == 1.0
-    assert counted(found, WHOSE_COUNTS) == counted(found, EXACT)
-    assert counted(found, WHOSE_COUNTS).hits == counted(sparse(counts["masked"]), EXACT).hits
-    assert found.examples[0].exact
-
-
 def test_where_all_others_help_the_name_is_known(counts: Mapping[str, RunFolder]) -> None:
     found = sparse(counts["masked"], helpers=4)
     assert counted(found, WHOSE_COUNTS) == counted(found, EXACT)
@@ -179,13 +157,6 @@ def test_no_word_of_a_helper_is_taken_for_another_partys(counts: Mapping[str, Ru
         held = ground_truth_of(folder, ()).held[name]
         used = {word for word, n in zip(view.vocabulary(), held.sum(axis=0), strict=True) if n}
         assert not used & set(known)
-
-
-def test_a_gradients_empty_rows_tell_who_used_a_word(recorded: Recorded) -> None:
-    found = sparse(recorded("masked", 25))
-    assert share(found, ONE) == 1.0
-    assert counted(found, EXACT).hits > 20
-    assert counted(found, WHOSE_COUNTS).hits == 0
 
 
 # ---- words of one document alone -------------------------------------------------------------------------------------
@@ -216,14 +187,6 @@ def _run(place: Path, coded: Mapping[str, Corpus], profile: str) -> RunFolder:
         "vocabulary": {"min_documents": 1, "max_share": 1.0},
     }
     return made_run(place / profile, coded, tables)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("profile", ["open", "masked"])
-def test_a_list_or_a_table_names_words_of_one_document(profile: str, coded: Mapping[str, Corpus], tmp_path: Path) -> None:
-    found = tried(_run(tmp_path, coded, profile), "rare_words", EFFORT)
-    assert found.share(TOLD) == 1.0
-    assert found.share(TOLD_RIGHT) == 1.0
 
 
 @pytest.mark.parametrize(("noise", "told"), [(0.01, True), (3.0, False)])

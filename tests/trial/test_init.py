@@ -78,13 +78,6 @@ def test_it_is_not_mixed_with_what_is_there(trial: TrialFolder) -> None:
     assert sorted(trial.path.rglob("*")) == before
 
 
-def test_a_profile_that_does_not_exist_leaves_nothing(tmp_path: Path) -> None:
-    ended = securetm("init", str(tmp_path / "trial"), "--profile", "maskd")
-    assert ended.code == 2
-    assert "did you mean masked?" in ended.err
-    assert not (tmp_path / "trial").exists()
-
-
 def test_parties_of_other_machines_reach_it_at_its_name_and_a_budget_says_whom_it_protects(tmp_path: Path) -> None:
     asked = ("--host", "hub.example.org", "--port", "18470", "--rounds", "3", "--profile", "dp-distributed")
     assert securetm("init", str(tmp_path / "trial"), *asked).code == 0
@@ -93,8 +86,3 @@ def test_parties_of_other_machines_reach_it_at_its_name_and_a_budget_says_whom_i
     assert (plan.coordinator.listen, plan.training.rounds, plan.privacy.unit) == ("0.0.0.0:18470", 3, "document")
     assert roster.address == "hub.example.org:18470"
     assert "hub.example.org" in roster.coordinator.certificate.names
-
-
-def test_an_address_that_is_none_leaves_nothing(tmp_path: Path) -> None:
-    ended = securetm("init", str(tmp_path / "trial"), "--host", "hub example", "--port", "8470")
-    assert (ended.code, (tmp_path / "trial").exists()) == (2, False)

@@ -7,15 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from securetm.errors import Failed
 from securetm.trial.files import TrialFolder
-from securetm.trial.processes import MemberProcesses, Simulated, events_of, same_models
+from securetm.trial.processes import MemberProcesses, Simulated, same_models
 
 from ..cli.conftest import securetm
 
@@ -69,10 +67,6 @@ def test_the_last_screen_says_what_was_learned_sent_and_comes_next(ended: TrialF
     assert securetm("topics", str(ended.run)).code == 0
 
 
-def test_the_log_of_the_coordinator_has_every_round(ended: TrialFolder) -> None:
-    assert [event["round"] for event in events_of(ended) if event["event"] == "round"] == list(range(1, 5))
-
-
 def test_another_model_at_one_party_is_found(ended: TrialFolder) -> None:
     (model,) = ended.party("scipy").rglob("model.safetensors")
     before = model.read_bytes()
@@ -93,30 +87,6 @@ def test_a_process_that_fails_ends_the_others_and_is_named(made: TrialFolder, tm
             processes.all_ended()
     assert raised.value.facts()["path"] == str(tmp_path / "absent.log")
     assert all(one.code is not None for one in processes.members)
-
-
-@pytest.mark.slow
-def test_a_monitor_is_told_which_process_works(made: TrialFolder, tmp_path: Path) -> None:
-    files = [str(made.plan), str(made.file("scipy"))]
-    assert [securetm("health", file).code for file in files] == [3, 3]
-    with MemberProcesses(tmp_path) as processes:
-        processes.start("coordinator", made.commands[0])
-        processes.start("scipy", made.commands[1 + made.parties.index("scipy")])
-        for file in files:
-            until(lambda: processes.all_ended() or securetm("health", file).code == 0)  # noqa: B023 - called at once
-        assert securetm("health", files[0], "--json").json == {"file": files[0], "role": "coordinator", "works": True}
-    said = [securetm("health", file) for file in files]
-    assert [one.code for one in said] == [3, 3]
-    assert "coordinator does not work: no process works on the run in" in said[0].err
-    assert "no process works on data set scipy-docstrings" in said[1].err
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Waits until the condition holds."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 @pytest.mark.slow
