@@ -247,6 +247,3 @@ def test_the_canary_is_as_long_as_the_bound_and_no_longer(public: Callable[..., 
         one = CanarySumSource.of_training(public("dp-central", model, privacy_noise=0.1), WORDS)
         moved = one.opened(4_000, present=True).mean(axis=0) - one.opened(4_000, present=False).mean(axis=0)
         assert np.linalg.norm(moved) == pytest.approx(length, rel=0.02)
-
-
-# ---- a whole audit ---------------------------------------------------------------------------------------------------
