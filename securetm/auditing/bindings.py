@@ -148,9 +148,9 @@ _CANARIES = ("securetm.auditing.ground_truth:with_canaries",)
 _ROUTE = "securetm.answers.route"  # of a question through the mechanisms of a profile
 _PAYING = ("securetm.federation.budget.prices", "securetm.accounting.ledger")
 _MALICIOUS = {
-    "liars": "securetm.auditing.roles:MaliciousParties",
-    "meddled": "securetm.auditing.roles:MaliciousRounds",
-    "network": "securetm.auditing.roles:OverNetwork",
+    "liars": "securetm.auditing.roles:malicious_parties",
+    "meddled": "securetm.auditing.roles:malicious_rounds",
+    "network": "securetm.auditing.roles:over_network",
 }  # by setting of a trial
 _TRYING = ("securetm.auditing.refusals",)
 _ROLES = ("securetm.federation.party.party", "securetm.federation.coordinator.coordinator")

@@ -32,8 +32,6 @@ from securetm.models.lda.matched import Matched
 from securetm.plans.profiles import cohort_of
 
 # ---- canaries -------------------------------------------------------------------------------------------------------
-# Canaries: made documents that the judge adds to the parties' own by fair coins before a run, and the record of the coins.
-#
 # They are made of words that the parties use. The coins come from the operating system, so no attack can compute them from the
 # plan's seed. They are stored beside the run, for the judge alone. No attack reads them.
 
@@ -112,8 +110,6 @@ def _rare_words(documents: Mapping[str, Corpus], words: Sequence[str] | None) ->
 
 
 # ---- the tables behind an answer, which no role stores --------------------------------------------------------------
-# Replays a party's draws from the same public noise, to find the tables behind its answer, which no role stores.
-#
 # It is for the judge alone. It uses only what the party knew: its documents, the noise that it kept, and its state.
 
 

@@ -23,6 +23,7 @@ from securetm.accounting.spends import Spend
 from securetm.aggregation.masked.messages import HEADER_SIZE, MOST_PARTIES, Kind, Outcome, read_outcome
 from securetm.auditing.record import EVERY_PARTY, RefusalRecord
 from securetm.auditing.recorded import serials_of
+from securetm.auditing.roles import Corruption
 from securetm.auditing.runs import Demonstrations
 from securetm.auditing.views import TOTAL
 from securetm.contracts import Answer, Exchange, Profile, Roster, Sampling, State
@@ -53,8 +54,6 @@ from securetm.stages import Stages
 from securetm.wording import counted
 
 # ---- runs below a profile's least number of documents ---------------------------------------------------------------
-# Begins runs below a profile's least number of documents, to test whether the parties refuse them. It attacks nothing.
-#
 # A sum hides which party sent something, not what was sent. The profile `masked` limits that only by the least number of
 # documents in a sum, so an audit tests this limit.
 
@@ -312,36 +311,26 @@ def tried_violations(
 
     `settings` are settings of the run, for documents other than the public ones.
     """
-    violations = Violations()
-    try:
-        runs.run(profile, {**_RUN, **_BUDGET, **(settings or {})}, corruption=violations)
-    except SecuretmError:
-        if all(one.refused or one.reason for one in violations.tried):  # a violation that was answered may end the run
-            raise
-    return tuple(sorted(violations.tried, key=attrgetter("refused")))
+    found: list[RefusalRecord] = []
 
-
-@dataclass(frozen=True)
-class Violations:
-    """The violations of one run (a `Corruption`), and their record."""
-
-    tried: list[RefusalRecord] = field(default_factory=list)
-
-    def named(self) -> Mapping[str, Any]:
-        """What distinguishes such a run from others."""
-        return {"lie": "refused moves"}
-
-    def roles(self, folder: RunFolder) -> Mapping[str, Any]:
-        """The coordinator that takes the place of the honest one."""
+    def roles(folder: RunFolder) -> Mapping[str, Any]:
         forked = ForkedLedger(folder, folder.members[1])  # the first party gets the forged messages
-        return {"coordinating": partial(ViolatingCoordinator, violations=self, forked=forked)}
+        return {"coordinating": partial(ViolatingCoordinator, tried=found, forked=forked)}
+
+    try:
+        lies = Corruption({"lie": "refused moves"}, roles)
+        runs.run(profile, {**_RUN, **_BUDGET, **(settings or {})}, corruption=lies)
+    except SecuretmError:
+        if all(one.refused or one.reason for one in found):  # a violation that was answered may end the run
+            raise
+    return tuple(sorted(found, key=attrgetter("refused")))
 
 
 @dataclass
 class ViolatingCoordinator(Coordinator):
     """Follows the protocol, but sends forged messages to one party as well, and asks forbidden questions at the end."""
 
-    violations: Violations = field(default_factory=Violations)
+    tried: list[RefusalRecord] = field(default_factory=list)
     forked: ForkedLedger | None = None
     _swapped: bool = False
     _first: tuple[int, State] | None = None  # of the first round of training: serial and state
@@ -434,7 +423,7 @@ class ViolatingCoordinator(Coordinator):
             claimed = claims_of(profile, cohort_of(profile, self.members))
             if (_ONE_COHORT, COORDINATOR) not in [(claim.what, claim.against) for claim in claimed]:
                 reason = f"the profile does not claim that a coordinator {_ONE_COHORT}"
-        self.violations.tried.append(RefusalRecord(profile.name, attempt, 0, 0, bool(by), by, reason))
+        self.tried.append(RefusalRecord(profile.name, attempt, 0, 0, bool(by), by, reason))
 
     def _took(self, exchange: Exchange, member: str, accepted: wire.Accepted | None) -> bool:
         """Replaces the first masked vector of a party by another one behind the party's signature."""

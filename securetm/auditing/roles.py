@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from securetm.auditing.attack import Effort, broken_attack
+from securetm.auditing.attack import Attack, Effort, broken_attack
 from securetm.auditing.views import NotTestable
-from securetm.contracts import Answer, Array, Mechanism, RoundContext, Sampling, State, Terms, TopicModel
+from securetm.contracts import Answer, Array, Mechanism, RoundContext, Sampling, State, Terms
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.folder import RunFolder
 from securetm.federation.party.party import Party
@@ -36,45 +36,39 @@ if TYPE_CHECKING:
     from securetm.federation.network.hub import Hub
 
 
-class Corruption(Protocol):
-    """The roles of a run that do not follow the protocol: parties, or the coordinator."""
-
-    def named(self) -> Mapping[str, Any]:
-        """What distinguishes such a run from others; it is part of the run's name."""
-        ...
-
-    def roles(self, folder: RunFolder) -> Mapping[str, Any]:
-        """The roles that take the place of honest ones."""
-        ...
-
-
 @dataclass(frozen=True)
-class MaliciousParties:
-    """How many parties are malicious, the first ones, and what they send; `name` is the name of the attack."""
+class Corruption:
+    """Roles that take the place of honest ones in a run."""
 
-    liars: int = 0
-    name: str = ""
-    substitute: Callable[[Array, Terms], Array] | None = None
+    named: Mapping[str, Any]  # what distinguishes such a run from others; it is part of the run's name
+    roles: Callable[[RunFolder], Mapping[str, Any]]
 
-    def named(self) -> Mapping[str, Any]:
-        """What distinguishes such a run from others."""
-        return {"liars": self.liars, "lie": self.name}
 
-    def roles(self, folder: RunFolder) -> Mapping[str, Any]:
-        """The roles that take the place of honest ones."""
-        if not self.liars:
-            return {}
+HONEST = Corruption({"liars": 0, "lie": ""}, lambda _: {})
+
+
+def malicious_parties(number: int, attack: Attack) -> Corruption:
+    """So many parties, the first ones, that send what the attack makes of their vectors.
+
+    They have one more mechanism. The agreement keeps its digest, so other roles notice nothing.
+    """
+
+    def roles(folder: RunFolder) -> Mapping[str, Any]:
+        if attack.malicious_vector is None:
+            raise broken_attack(attack.name, "a malicious_vector for its parties")
         parties = {name: make_party(folder, name) for name in folder.members}
-        malicious = {name: self._corrupted(parties[name]) for name in folder.members[: self.liars]}
-        return {"parties": InProcess({**parties, **malicious})}
+        lie = _SubstituteVector(attack.malicious_vector)
+        return {
+            "parties": InProcess({**parties, **{one: with_mechanism(parties[one], lie) for one in folder.members[:number]}})
+        }
 
-    def _corrupted(self, party: Party) -> Party:
-        """The party with one more mechanism. The agreement keeps its digest, so other roles notice nothing."""
-        if self.substitute is None:
-            raise broken_attack(self.name, "a malicious_vector for its parties")
-        profile = party.agreement.profile
-        corrupted = replace(profile, mechanisms=(*profile.mechanisms, _SubstituteVector(self.substitute)))
-        return replace(party, agreement=replace(party.agreement, profile=corrupted))
+    return Corruption({"liars": number, "lie": attack.name}, roles)
+
+
+def with_mechanism(party: Party, last: Mechanism) -> Party:
+    """The party with one more mechanism. The agreement keeps its digest."""
+    profile = party.agreement.profile
+    return replace(party, agreement=replace(party.agreement, profile=replace(profile, mechanisms=(*profile.mechanisms, last))))
 
 
 @dataclass(frozen=True)
@@ -92,39 +86,34 @@ class _SubstituteVector(Mechanism):
 # ---- a malicious coordinator: in some rounds it sends other weights than the model's --------------------------------
 
 
-@dataclass(frozen=True)
-class MaliciousRounds:
-    """In how many rounds of training, the first ones, the coordinator is malicious, and what it sends; `name` is the attack."""
+def malicious_rounds(number: int, attack: Attack, effort: Effort) -> Corruption:
+    """In so many rounds of training, the first ones, the coordinator sends what the attack makes of the model's state.
 
-    rounds: int = 0
-    name: str = ""
-    shown_state: Callable[[State, TopicModel, Effort], State] | None = None
-    effort: Effort = field(default_factory=dict)
-
-    def named(self) -> Mapping[str, Any]:
-        """What distinguishes such a run from others. Attacks that send the same state share their runs."""
-        lie = f"{self.shown_state.__module__}.{self.shown_state.__qualname__}" if self.shown_state is not None else self.name
-        return {"meddled": self.rounds, "lie": lie, **{f"lie {name}": amount for name, amount in self.effort.items()}}
-
-    def roles(self, folder: RunFolder) -> Mapping[str, Any]:  # noqa: ARG002 - a Corruption
-        """The coordinator that takes the place of the honest one."""
-        return {"coordinating": partial(MaliciousCoordinator, malicious=self)}
+    Attacks that send the same state share their runs.
+    """
+    made = attack.malicious_state
+    lie = f"{made.__module__}.{made.__qualname__}" if made is not None else attack.name
+    named = {"meddled": number, "lie": lie, **{f"lie {name}": amount for name, amount in effort.items()}}
+    return Corruption(
+        named, lambda _: {"coordinating": partial(MaliciousCoordinator, rounds=number, attack=attack, effort=effort)}
+    )
 
 
-@dataclass
+@dataclass(kw_only=True)
 class MaliciousCoordinator(Coordinator):
     """Asks about weights that were made for the answer. If parties learn by themselves, it is honest."""
 
-    malicious: MaliciousRounds = field(default_factory=MaliciousRounds)
+    rounds: int
+    attack: Attack
+    effort: Effort
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
         """One question to all parties. An answer about other weights counts as that of no document: the model stays."""
-        malicious = question == TRAIN and self.numbers.get(TRAIN, 0) < self.malicious.rounds and not self.blind
-        if not malicious:
+        if question != TRAIN or self.numbers.get(TRAIN, 0) >= self.rounds or self.blind:
             return super().ask(question, state, keep=keep)
-        if self.malicious.shown_state is None:
-            raise broken_attack(self.malicious.name, "a malicious_state for its coordinator")
-        shown = self.malicious.shown_state(state, self.agreement.model, self.malicious.effort)
+        if self.attack.malicious_state is None:
+            raise broken_attack(self.attack.name, "a malicious_state for its coordinator")
+        shown = self.attack.malicious_state(state, self.agreement.model, self.effort)
         answer = super().ask(question, shown, keep=keep)
         total: Mapping[str, Any] = answer.total or {}
         return replace(answer, total={name: np.zeros_like(block) for name, block in total.items()})
@@ -139,20 +128,14 @@ DEADLINE = 600.0  # seconds for one wave
 _FEDERATION, _COORDINATOR, _HOST = "audit", "coordinator", "127.0.0.1"
 
 
-@dataclass(frozen=True)
-class OverNetwork:
-    """Runs whose messages pass real connections (malicious_party.Corruption). All roles are honest."""
+def over_network(*, varied: bool = False) -> Corruption:
+    """Real connections carry the messages. All roles are honest; the judge may vary how many documents take part."""
 
-    varied: bool = False  # whether the judge varies how many documents take part, more than coins would
-
-    def named(self) -> Mapping[str, Any]:
-        """What distinguishes such a run from others."""
-        return {"network": True, **({"varied": True} if self.varied else {})}
-
-    def roles(self, folder: RunFolder) -> Mapping[str, Any]:
-        """The parties behind their connections, and the times of their replies."""
-        parties = NetworkedParties(folder, self.varied)
+    def roles(folder: RunFolder) -> Mapping[str, Any]:
+        parties = NetworkedParties(folder, varied)
         return {"parties": parties, "arrivals": parties.arrivals}
+
+    return Corruption({"network": True, **({"varied": True} if varied else {})}, roles)
 
 
 @dataclass
@@ -171,11 +154,14 @@ class NetworkedParties:
         self._network, self.arrivals = self._hub.parties(DEADLINE), dict[str, float]()
         self._counts = {name: VaryWords() if self.varied else CountWords() for name in self.folder.members}
         clock = SystemClock(self._stop)
-        made = {name: PacedParty(counted(make_party(self.folder, name), count), clock) for name, count in self._counts.items()}
+        made = {
+            name: PacedParty(with_mechanism(make_party(self.folder, name), count), clock)
+            for name, count in self._counts.items()
+        }
         self._parties = made
         self._threads = []
         for name, called in self._called.items():
-            dialers[called].most_bytes = _most_bytes_of(made[name])
+            dialers[called].most_bytes = partial(getattr, made[name], "most_bytes")
             thread = threading.Thread(target=dialers[called].run, args=(made[name].handle, self._stop))
             thread.start()
             self._threads.append(thread)
@@ -233,12 +219,6 @@ class VaryWords(CountWords):
         return super().on_documents(documents.select(np.arange(max(1, int(share * len(documents))))), terms, context)
 
 
-def counted(party: Party, count: CountWords) -> Party:
-    """The party with one more mechanism. The agreement keeps its digest."""
-    profile = party.agreement.profile
-    return replace(party, agreement=replace(party.agreement, profile=replace(profile, mechanisms=(*profile.mechanisms, count))))
-
-
 def worked_in(folder: Path) -> dict[str, dict[int, int]]:
     """How many words took part in each party's answers, by number of the question; empty where nobody counted."""
     if not (folder / RECORD).is_file():
@@ -247,10 +227,6 @@ def worked_in(folder: Path) -> dict[str, dict[int, int]]:
 
 
 # ---- the network ---------------------------------------------------------------------------------------------------
-
-
-def _most_bytes_of(paced: PacedParty) -> Any:
-    return lambda: paced.most_bytes
 
 
 def _connections(folder: RunFolder, members: tuple[str, ...]) -> tuple[Hub, dict[str, Dialer]]:

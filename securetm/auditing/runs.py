@@ -18,7 +18,7 @@ import torch
 
 from securetm.auditing.ground_truth import RECORD, with_canaries
 from securetm.auditing.plans import Trial
-from securetm.auditing.roles import Corruption, MaliciousParties
+from securetm.auditing.roles import HONEST, Corruption
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
 from securetm.errors import Mistake, SecuretmError
@@ -53,15 +53,15 @@ class Demonstrations:
         settings: Mapping[str, Any],
         without: int = 0,
         canaries: int = 0,
-        corruption: Corruption | None = None,
+        corruption: Corruption = HONEST,
     ) -> RunFolder:
         """The recorded run of this profile with these settings of a plan, by dotted name.
 
         `without` leaves out the first parties. `canaries` is the number of documents made for each party; a fair coin decides
         whether each is added to the party's own. `corruption` replaces honest roles.
         """
-        whole, corruption = fitting(settings, profile), corruption or MaliciousParties()
-        changes = {"without": without, "canaries": canaries, **corruption.named()}
+        whole = fitting(settings, profile)
+        changes = {"without": without, "canaries": canaries, **corruption.named}
         name = f"{profile}-{digest(_plain({**whole, **changes})).hex()[:8]}"
         if name not in self.made:
             plan, record = self._planned(whole), None
@@ -75,13 +75,11 @@ class Demonstrations:
                 record.save(folder.path / RECORD)
         return self.made[name]
 
-    def trained(
-        self, name: str, plan: Plan, documents: Mapping[str, Corpus], corruption: Corruption | None = None
-    ) -> RunFolder:
+    def trained(self, name: str, plan: Plan, documents: Mapping[str, Corpus], corruption: Corruption = HONEST) -> RunFolder:
         """Trains a run over these documents, and keeps it under this name."""
         torch.set_num_threads(1)  # two threads on busy cores are many times slower than one
         folder = begin(self.place / name, plan, documents, with_content=True)
-        train(folder, self.stages, **(corruption or MaliciousParties()).roles(folder))
+        train(folder, self.stages, **corruption.roles(folder))
         self.made[name] = folder
         return folder
 

@@ -27,7 +27,7 @@ from securetm.auditing.judging import of_chance, outcome_of
 from securetm.auditing.plans import ROUNDS, AuditPlan, Trial
 from securetm.auditing.record import NOT_TESTED, About, AttackedRun, AttackOutcome, Attempt, Finding, Measured
 from securetm.auditing.recorded import claimed_by, claims, granted_to, questions_of, rounds_read, view_of
-from securetm.auditing.roles import Corruption, MaliciousParties, MaliciousRounds, OverNetwork
+from securetm.auditing.roles import HONEST, malicious_parties, malicious_rounds, over_network
 from securetm.auditing.runs import Demonstrations, baseline_of, serves_itself
 from securetm.auditing.verdicts import corrected, with_baseline
 from securetm.auditing.views import MODEL, VOCABULARY, AdversaryView, NotTestable
@@ -117,13 +117,13 @@ def new_secret() -> bytes:
 def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, RunFolder | None]:
     """The run that is attacked, and the one to compare it with."""
     attack = attack_called(trial.attack)
-    corruption: Corruption | None = None
+    corruption = HONEST
     if trial.liars:
-        corruption = MaliciousParties(trial.liars, trial.attack, attack.malicious_vector)
+        corruption = malicious_parties(trial.liars, attack)
     elif trial.meddled:
-        corruption = MaliciousRounds(trial.meddled, trial.attack, attack.malicious_state, trial.effort)
+        corruption = malicious_rounds(trial.meddled, attack, trial.effort)
     elif trial.network:
-        corruption = OverNetwork(attack.varied)
+        corruption = over_network(varied=attack.varied)
     again = runs.run(profile, trial.run, trial.without) if trial.without else None
     return runs.run(profile, trial.run, canaries=trial.canaries, corruption=corruption), again
 

@@ -9,7 +9,7 @@ import pytest
 
 from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.recorded import questions_of
-from securetm.auditing.roles import OverNetwork
+from securetm.auditing.roles import over_network
 from securetm.auditing.runner import audit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Mistake
@@ -30,7 +30,7 @@ def networked(five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFacto
     """A masked run over mutual TLS, recorded."""
     plan = small_plan(profile="masked", model__batch=25, training__rounds=3)
     run = begin(tmp_path_factory.mktemp("networked") / "run", plan, five, with_content=True)
-    train(run, Unwatched(), **OverNetwork().roles(run))
+    train(run, Unwatched(), **over_network().roles(run))
     return run
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from securetm.auditing.attacks.poisoning import OWN, STEERED, chosen, false_counts
 from securetm.auditing.plans import read_audit_plan
-from securetm.auditing.roles import MaliciousParties
+from securetm.auditing.roles import malicious_parties
 from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
 from securetm.contracts import Block, Domain, Terms
@@ -68,7 +68,7 @@ def test_one_of_five_parties_chooses_what_topics_say_also_where_sums_are_masked(
 def test_a_lying_party_is_another_run_than_an_honest_one_and_the_same_lie_is_the_same_run(plan: Path, tmp_path: Path) -> None:
     settings = read_audit_plan(plan).trials[0].run
     runs = Demonstrations(tmp_path, Unwatched())
-    lies = MaliciousParties(1, "poisoning", false_counts)
+    lies = malicious_parties(1, attack_called("poisoning"))
     folders = [
         runs.run("open", settings),
         runs.run("open", settings, corruption=lies),

@@ -14,7 +14,7 @@ from securetm.auditing.attacks.traffic import ANSWERS, FOUND, ORDERED
 from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.judging import of_chance
 from securetm.auditing.recorded import questions_of, view_of
-from securetm.auditing.roles import RECORD, CountWords, counted
+from securetm.auditing.roles import RECORD, CountWords, with_mechanism
 from securetm.auditing.runner import audit
 from securetm.auditing.views import SIZES, AdversaryView, NotTestable
 from securetm.corpus.corpus import Corpus
@@ -120,7 +120,9 @@ def timed(corpora: Mapping[str, Corpus], folder: Path, *, waiting: bool) -> RunF
     folder.mkdir()
     run = begin(folder / "run", private_plan(folder, "dp-distributed", training__rounds=TIMED), corpora, with_content=True)
     counts = {name: CountWords() for name in run.members}
-    parties = ByClock({name: Overheard(counted(make_party(run, name), counts[name]), waiting=waiting) for name in run.members})
+    parties = ByClock(
+        {name: Overheard(with_mechanism(make_party(run, name), counts[name]), waiting=waiting) for name in run.members}
+    )
     train(run, Unwatched(), parties=parties, arrivals=parties.arrivals)
     write_json(run.path / RECORD, {name: count.words for name, count in counts.items()})
     return run

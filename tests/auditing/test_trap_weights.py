@@ -13,7 +13,7 @@ from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.trap_weights import between, imprint_for, imprinted_state, in_bin
 from securetm.auditing.plans import AuditPlan, Trial, read_audit_plan
 from securetm.auditing.recorded import view_of
-from securetm.auditing.roles import MaliciousRounds
+from securetm.auditing.roles import malicious_rounds
 from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
 from securetm.auditing.views import questions_in
@@ -123,7 +123,7 @@ def test_prepared_weights_do_not_look_under_a_mask(trial: Trial) -> None:
 
 
 def lied(runs: Demonstrations, trial: Trial, rounds: int) -> RunFolder:
-    return runs.run("masked", trial.run, corruption=MaliciousRounds(rounds, "trap_weights", imprinted_state, EFFORT))
+    return runs.run("masked", trial.run, corruption=malicious_rounds(rounds, attack_called("trap_weights"), EFFORT))
 
 
 def test_the_coordinator_lies_in_the_first_rounds_only_and_the_model_does_not_move_there(

@@ -49,8 +49,6 @@ from securetm.sessions.sealing import shared_secret
 from securetm.sessions.session_memory import unpacked
 
 # ---- masked vectors, as far as the keys of colluding parties open them ----------------------------------------------
-# What parties sent, as far as the keys of colluding parties open it: in the clear, or without the masks of known keys.
-#
 # Of a helper's vector all masks are removed, of another party's vector those that it shares with helpers. No cipher is broken:
 # under an unknown mask the numbers are read as they are. Keys come from the view, not from a store. Ciphertexts under a shared
 # key are read in `shared_keys`.
@@ -169,8 +167,6 @@ def _told(parcels: Sequence[bytes], parties: int) -> Iterator[tuple[tuple[Place,
 
 
 # ---- ciphertexts under the secret key that all parties share --------------------------------------------------------
-# Ciphertexts under the secret key that all parties share, opened with that key if a colluding party passed it on.
-#
 # It breaks no cipher: with the key every party could decrypt. Without the key it reads the numbers of a ciphertext as they are.
 
 _KEY = "sum key"  # under this name a party keeps the key, behind a hash (aggregation/homomorphic/key_setup.py)

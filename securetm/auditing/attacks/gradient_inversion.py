@@ -125,8 +125,6 @@ DECODER_INVERSION = Attack(
 
 
 # ---- gradient matching: bags of words are changed until their gradient is the observed one --------------------------
-# Gradient matching for ProdLDA: changes bags of words until their gradient is the observed one.
-#
 # Zhu et al. 2019 and Geiping et al. 2020 match images. Bags of words can be matched because more is known of them: which words
 # occur, how often each occurs in all documents together, and that counts are whole. The noise of the model's training (dropout,
 # draws of topics) is unknown and fitted as well. It takes arrays, not messages.

@@ -74,8 +74,6 @@ from securetm.models.questions.word_sums import WordSums
 from securetm.plans.profiles import cohort_of
 
 # ---- sums of few numbers, made through a profile's own mechanisms ---------------------------------------------------
-# Makes one noised sum many times with a profile's own mechanisms, with and without one canary. It attacks nothing.
-#
 # Every step of the route is the profile's own and draws from the operating system. Only the sum is shorter, and it has no other
 # document in it. So it shows all that noise leaves of one document to an attacker who knows all others.
 

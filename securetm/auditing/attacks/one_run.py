@@ -35,8 +35,6 @@ from securetm.federation.questions import PAIRS, Questions
 from securetm.plans.profiles import cohort_of
 
 # ---- how much of each canary's row is in what an adversary saw ------------------------------------------------------
-# How much of each canary's row is in what an adversary saw of a run: one score a canary, whatever is made of them.
-#
 # It guesses nothing and knows no bound. The adversary knows every other document, as differential privacy assumes.
 
 
@@ -162,8 +160,6 @@ class _ClippedRows:
 
 
 # ---- bounds by the trade-off curve of the claim, and by Gaussian scores ---------------------------------------------
-# Bounds that let one run refute an epsilon: by the whole trade-off curve of the claim, and by scores that are Gaussian.
-#
 # Each bound assumes more than `empirical_epsilon.one_run_epsilon`, and shows more. Pure statistics: it reads no message.
 #
 # The bound by the curve is that of Mahloujifar, Melis and Chaudhuri (arXiv 2410.22235). Take a guess that is right when `j` are

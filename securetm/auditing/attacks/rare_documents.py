@@ -20,8 +20,6 @@ from securetm.auditing.views import ANSWER, TOTAL, AdversaryView, party_vectors,
 from securetm.contracts import Array
 
 # ---- words that occur once, followed from round to round ------------------------------------------------------------
-# Words that occur once, followed from round to round: which of them change their topics together? Pure arithmetic.
-#
 # A table of counts shows the topic of such a word. Words of one document have the document's topics; words of one sentence of
 # SentenceLDA have the same topic. Other words agree only by chance, and the changes of all words show how likely that is.
 

@@ -23,8 +23,6 @@ from securetm.models.neural.network import NetworkShape, Prior
 from securetm.models.neural.prodlda import ProdLDA
 
 # ---- imprint weights: each column of the first layer has documents of its own in its gradient -----------------------
-# Imprint weights for ProdLDA's encoder: each column of the first layer has documents of its own in its gradient.
-#
 # The construction is Fowl et al.'s (2022). All columns measure one direction, each with its own threshold. The difference of
 # two neighbours then depends only on the documents between their thresholds. It takes arrays, not messages.
 
@@ -112,8 +110,6 @@ def in_bin(imprint: ImprintLayer, place: int, counts: Array) -> bool:
 
 
 # ---- the documents of one bin ---------------------------------------------------------------------------------------
-# One or two documents from the sum of their inputs in one bin: whole counts, checked by the inputs' lengths.
-#
 # Each input is the log1p of counts at length one, so all words that occur once in a document have the same number. Two numbers
 # that explain all words are two documents. This separation is our own. It knows no gradient and no imprint.
 

@@ -36,8 +36,6 @@ from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
 
 # ---- the gradient behind one step -----------------------------------------------------------------------------------
-# The gradient behind one step of shared weights, from the weights before and after it. Pure arithmetic.
-#
 # A plain step gives the gradient up to rounding. Adam's first step divides each number by its own size plus a tiny constant;
 # the constant keeps a little of the size, which is read here. Later steps of Adam mix several gradients and are not inverted.
 

@@ -78,8 +78,6 @@ def _chance(share: Array, row: Array) -> float:
 
 
 # ---- one linear equation for each word, one unknown for each candidate ----------------------------------------------
-# Which candidates are in a sum of word counts: one linear equation for each word, one unknown for each candidate.
-#
 # A table of topics shows how often each word occurs in all documents together, which is a sum over the documents that are in
 # it. Noise makes the equations inexact; its deviation is given.
 

@@ -9,8 +9,6 @@ import numpy as np
 from securetm.contracts import Array, CountNoise, Profile
 
 # ---- rational reconstruction ----------------------------------------------------------------------------------------
-# Rational reconstruction: the whole counts behind shares, which dividing each row by its sum does not hide.
-#
 # Pure arithmetic on one row at a time. A row shows its counts up to a common factor. The smallest whole numbers that fit decide
 # the factor, or the row's true sum, if it is known.
 
