@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.poisoning import OWN, STEERED, chosen, false_counts
 from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.roles import malicious_parties

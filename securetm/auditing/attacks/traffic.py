@@ -128,8 +128,8 @@ ANSWER_TIMES = Attack(
     judge=judge_times,
     questions=(TRAIN,),
     varied=True,
-    remark="Of two answers the judge lets one be of few documents, at most one in five, and one of at least four in five: coins "
-    "would let them differ far less.",
+    remark="Of two answers the judge lets one be of few documents, at most one in five, and one of four in five or more: "
+    "coins would let them differ far less.",
     limits=(
         "parties of very different size: an interval follows the size of a party's corpus, on a grid of powers of two",
         "a wide-area network, which delays messages by more than this machine does",
