@@ -25,6 +25,7 @@ _DROPPED, _SENTENCE, _DOCUMENT = -1, -2, -3
 _FLUSH = 1 << 18  # pieces that wait before they are packed
 _RAW_FORMS = 1 << 21  # of words that are remembered: new numbers and addresses never end
 _BYTES_OF_WORD, _BYTES_OF_DOCUMENT = 32, 300  # in memory until they are written
+_NAMED = ("label", "party", "date", "person")
 _LONGEST_NAME = 256  # characters of a label, a party, a date: a longer one means that a column of texts was named by mistake
 Built = tuple[HeldDocuments, str, str, int, tuple[Dropped, ...]]  # what a corpus is made of
 
@@ -51,36 +52,6 @@ class Lexicon(dict[str, int]):
         return number
 
 
-class NamedColumn:
-    """One name per document, each distinct name kept once."""
-
-    def __init__(self, column: str) -> None:
-        self._column = column
-        self.known: dict[str, int] = {"": 0}
-        self._entries = array("i")
-
-    def add(self, entry: str | None, path: str, line: int) -> None:
-        """The next document's name; None where it has none."""
-        if entry is not None and len(entry) > _LONGEST_NAME:
-            raise bad_cell(path, line, self._column, f"is longer than {_LONGEST_NAME} characters")
-        self._entries.append(self.known.setdefault(entry or "", len(self.known)))
-
-    def taken(self) -> Array:
-        """The numbers of the names that were added since the last call; 0 for a document without a name."""
-        entries, self._entries = _integers(self._entries, np.int32), array("i")
-        return entries
-
-    @property
-    def is_used(self) -> bool:
-        """Whether any document has a name in this column."""
-        return len(self.known) > 1
-
-    @property
-    def strings(self) -> Array:
-        """The names by their numbers."""
-        return np.array(list(self.known), dtype=np.str_)
-
-
 class CorpusBuilder:
     """Takes documents one at a time. `source` names them in errors; `name` and `secret` give them their keys.
 
@@ -102,7 +73,7 @@ class CorpusBuilder:
         self._name, self._secret = name, secret
         self._source = source or name
         self.lexicon = Lexicon(tokeniser.word, raw_forms)
-        self.columns = {column: NamedColumn(column) for column in ("label", "party", "date", "person")}
+        self.names: dict[str, dict[str, int]] = {role: {"": 0} for role in _NAMED}  # each distinct name of a role once
         self.documents = 0  # in all
         self.dropped = Counter[tuple[str, ...]]()  # of those that were taken last, by reason, party, label and date
         self.width: int | None = None  # of each embedding that came with a text
@@ -112,6 +83,7 @@ class CorpusBuilder:
     def _begin(self) -> None:
         self._waiting = array("i")
         self._tokens, self._ends, self._sentence_ends = array("i"), array("q"), array("q")
+        self._entries = {role: array("i") for role in _NAMED}
         self._embeddings = array("f")
         self._texts, self._digests = bytearray(), bytearray()
         self._raw, self._raw_length = list[str](), 0  # the texts, kept only until they are embedded, and their characters
@@ -120,8 +92,12 @@ class CorpusBuilder:
     def add(self, record: Record) -> None:
         """One more document."""
         self._check_complete(record)
-        for column, names in self.columns.items():
-            names.add(getattr(record, column), record.source or self._source, record.line)
+        for role, known in self.names.items():
+            name = getattr(record, role) or ""
+            if len(name) > _LONGEST_NAME:
+                where = record.source or self._source
+                raise bad_cell(where, record.line, role, f"is longer than {_LONGEST_NAME} characters")
+            self._entries[role].append(known.setdefault(name, len(known)))
         if record.embedding is not None:
             self._embeddings.frombytes(np.ascontiguousarray(record.embedding, dtype=np.float32).tobytes())
         elif self._embed is not None:
@@ -166,7 +142,7 @@ class CorpusBuilder:
         ends, held = _integers(self._ends, np.int64), self.held
         has_words = np.diff(ends, prepend=0) > 0
         kept = np.arange(held) if keep_empty else np.flatnonzero(has_words)
-        names = {role: column.taken() for role, column in self.columns.items()}
+        names = {role: _integers(entries, np.int32) for role, entries in self._entries.items()}
         taken = {
             "rows": self.documents - held + kept,
             "digests": _sixteens(self._digests)[kept],
@@ -182,7 +158,7 @@ class CorpusBuilder:
         elif self._embed is not None:
             taken["embeddings"] = np.asarray(self._embed([self._raw[row] for row in kept]), np.float32)
         gone = () if keep_empty else np.flatnonzero(~has_words)
-        known = [(list(self.columns[role].known), names[role]) for role in ("party", "label", "date")]
+        known = [(list(self.names[role]), names[role]) for role in ("party", "label", "date")]
         reasons = [(NO_TEXT if self._blank[row] else NO_WORD, *(name[of[row]] for name, of in known)) for row in gone]
         self.dropped = Counter(reasons)
         self._begin()
@@ -199,13 +175,14 @@ class CorpusBuilder:
             raise repeated_ids(self._source, int((copies > 0).sum()))
         vocabulary, place = in_alphabetical_order(self.lexicon.words)
         np.take(place, taken["tokens"], out=taken["tokens"], mode="clip")  # in place: the tokens take most of the memory
-        persons = self.columns["person"]
-        used = {role: column.strings for role, column in self.columns.items() if column.is_used and column is not persons}
+        persons = list(self.names["person"])
+        used = {role: np.array(list(known), dtype=np.str_) for role, known in self.names.items() if len(known) > 1}
+        with_persons = used.pop("person", None) is not None  # whose names are thrown away
         counts = counted_tokens(taken["tokens"], taken["token_ends"], len(vocabulary))
         keys = content_keys(secret_of(self._name, self._secret), taken["digests"], copies)
-        held = HeldDocuments.of_columns(taken, counts, tuple(vocabulary), keys, used, with_persons=persons.is_used)
-        listed = "\n".join(persons.known).encode("utf-8", "surrogatepass")  # equal lists of persons number them alike
-        people = f"{self._name} {hashlib.blake2b(listed, digest_size=8).hexdigest()}" if persons.is_used else ""
+        held = HeldDocuments.of_columns(taken, counts, tuple(vocabulary), keys, used, with_persons=with_persons)
+        listed = "\n".join(persons).encode("utf-8", "surrogatepass")  # equal lists of persons number them alike
+        people = f"{self._name} {hashlib.blake2b(listed, digest_size=8).hexdigest()}" if with_persons else ""
         return held, self._name, people, self.documents - documents, counted_by_reason(self.dropped)
 
     def _pieces(self, text: str) -> Iterable[int]:

@@ -227,7 +227,7 @@ class BuildingParts:
         sync(self._part(number))
         facts = {**asdict(size), "digest": digest, "width": self.width, "read": builder.documents}
         facts |= {"given_width": builder.width, "persons": builder.persons_known, "ids": builder.ids_known}
-        names = {name: list(builder.columns[name].known)[self._names[name] :] for name in NAMES}
+        names = {name: list(builder.names[name])[self._names[name] :] for name in NAMES}
         facts |= {"words": list(builder.lexicon.words)[self._words :], "names": names}
         dropped = [[*why, n] for why, n in sorted(builder.dropped.items())]
         write_whole(self._part(number, "json"), {**facts, "dropped": dropped})
@@ -239,7 +239,7 @@ class BuildingParts:
         while (facts := self._whole(len(self.sizes))) is not None:
             for known, added in (
                 (builder.lexicon.words, facts["words"]),
-                *((builder.columns[name].known, facts["names"][name]) for name in NAMES),
+                *((builder.names[name], facts["names"][name]) for name in NAMES),
             ):
                 known.update({one: number for number, one in enumerate(added, len(known))})
             builder.documents, builder.width = int(facts["read"]), facts["given_width"]
@@ -289,7 +289,7 @@ class BuildingParts:
         self.sizes.append(size)
         self.dropped += dropped
         self._words = len(self.builder.lexicon.words)
-        self._names = {name: len(self.builder.columns[name].known) for name in NAMES}
+        self._names = {name: len(self.builder.names[name]) for name in NAMES}
 
     @property
     def _layout(self) -> BlockLayout:
@@ -468,9 +468,9 @@ class CorpusBuild:
         if builder.ids_known and copies:
             raise repeated_ids(self.source, copies)
         vocabulary, place = in_alphabetical_order(builder.lexicon.words)
-        names = tuple(one for one in NAMES if builder.columns[one].is_used)
+        names = tuple(one for one in NAMES if len(builder.names[one]) > 1)
         stored, shards = self._write_shards(UnwrittenBlocks(parts, place, self.block_documents), names, parts)
-        known = {one: list(builder.columns[one].known) for one in names if one != "person"}  # names of persons are thrown away
+        known = {one: list(builder.names[one]) for one in names if one != "person"}  # names of persons are thrown away
         words = write_whole(self.folder / WORDS, {"vocabulary": vocabulary, **known})
         asked = {role: column for role, column in asdict(self.columns).items() if column}
         manifest = Manifest(
@@ -586,5 +586,5 @@ class CorpusBuild:
 
 def _words_and_names(builder: CorpusBuilder) -> tuple[int, int]:
     """How many there are, and the MB that they take."""
-    count = len(builder.lexicon.words) + sum(len(column.known) for column in builder.columns.values())
+    count = len(builder.lexicon.words) + sum(map(len, builder.names.values()))
     return count, count * _BYTES_OF_WORD >> 20

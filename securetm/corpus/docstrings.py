@@ -216,14 +216,11 @@ def _parsing() -> Iterator[None]:
 
 def _fingerprint(party: str, folder: Path) -> str:
     """Changes whenever the same source, or the same reading of it, might give other documents."""
-    settings = (_FORMAT, sys.version, _version(party, folder), FEWEST_WORDS, repr(TOKENISER), sorted(_NOT_PROSE))
+    version = ""  # the standard library comes with Python's own version
+    if party in PACKAGES:
+        try:
+            version = importlib.metadata.version(party)
+        except importlib.metadata.PackageNotFoundError:  # a copy on the path that is not installed
+            version = f"{folder} {folder.stat().st_mtime_ns}"
+    settings = (_FORMAT, sys.version, version, FEWEST_WORDS, repr(TOKENISER), sorted(_NOT_PROSE))
     return hashlib.blake2b(repr(settings).encode(), digest_size=8).hexdigest()
-
-
-def _version(party: str, folder: Path) -> str:
-    if party not in PACKAGES:
-        return ""  # the standard library comes with Python's own version
-    try:
-        return importlib.metadata.version(party)
-    except importlib.metadata.PackageNotFoundError:  # a copy on the path that is not installed
-        return f"{folder} {folder.stat().st_mtime_ns}"

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -58,40 +59,24 @@ class StoredDocuments:
         there[self.rows - first] = True
         return _unpacked, (*seen, first, np.packbits(there), *shown)
 
+    folder = property(attrgetter("store.folder"), doc="Where they lie.")
+    stored_blocks = property(lambda self: len(self.store.manifest.blocks), doc="The blocks of the whole store.")
+    embedding_width = property(attrgetter("store.manifest.width"), doc="Numbers in the embedding of a document, or 0.")
+    embedded_as = property(
+        lambda self: self.store.manifest.columns.get("embedding", ""),
+        doc="The name of the embeddings that were made of the texts, or of their column.",
+    )
+    has_sentences: ClassVar[bool] = True
+
     @property
     def vocabulary(self) -> tuple[str, ...]:
         """The words in which documents are read."""
         return self.store.vocabulary if self.words is None else self.words
 
     @property
-    def folder(self) -> Path:
-        """Where they lie."""
-        return self.store.folder
-
-    @property
-    def stored_blocks(self) -> int:
-        """The blocks of the whole store."""
-        return len(self.store.manifest.blocks)
-
-    @property
     def has_persons(self) -> bool:
         """Whether it is known whose each document is."""
         return self.are_named and "person" in self.store.manifest.names
-
-    @property
-    def has_sentences(self) -> bool:
-        """Whether it is known where sentences end."""
-        return True
-
-    @property
-    def embedding_width(self) -> int:
-        """Numbers in the embedding of a document; 0: there are no embeddings."""
-        return self.store.manifest.width
-
-    @property
-    def embedded_as(self) -> str:
-        """The name of the embeddings that were made of the texts, or of their column."""
-        return self.store.manifest.columns.get("embedding", "")
 
     # ---- columns, as a stream ----------------------------------------------------------------------------------------
 
@@ -105,25 +90,14 @@ class StoredDocuments:
         """Whose each document is, if it is known."""
         return self._column("person").astype(np.int64) - 1 if self.has_persons else None
 
-    @property
-    def texts(self) -> Array:
-        """The digest of each document's text."""
-        return self._column("texts")
-
-    @property
-    def labels(self) -> Array | None:
-        """The label of each document."""
-        return self._names("label")
+    texts = property(lambda self: self._column("texts"), doc="The digest of each document's text.")
+    labels = property(lambda self: self._names("label"), doc="The label of each document.")
+    dates = property(lambda self: self._names("date"), doc="The date of each document.")
 
     @property
     def parties(self) -> Array | None:
         """The party of each document."""
         return self._names("party") if self.party is None else np.full(len(self), self.party)
-
-    @property
-    def dates(self) -> Array | None:
-        """The date of each document."""
-        return self._names("date")
 
     def _column(self, name: str) -> Array:
         found: Array | None = None
