@@ -33,7 +33,8 @@ def make_folder(path: Path) -> None:
 def private_folder(path: Path) -> None:
     """The same, and refuses a folder that others may open. An empty one is closed to them, because it held nothing to read."""
     make_folder(path)
-    if _is_open(path) and not any(path.iterdir()):
+    found = path.stat()
+    if found.st_uid == os.geteuid() and found.st_mode & (_READ | _CHANGE) and not any(path.iterdir()):
         path.chmod(FOLDER)
     check_private(path)
 
@@ -86,8 +87,3 @@ def check_private(path: Path) -> None:
     if open_to := found.st_mode & (_READ | _CHANGE):
         how = "read and change" if open_to & _READ and open_to & _CHANGE else "read" if open_to & _READ else "change"
         raise OpenToOthers(str(path), how, f"{stat.S_IMODE(found.st_mode):04o}")
-
-
-def _is_open(path: Path) -> bool:
-    found = path.stat()
-    return found.st_uid == os.geteuid() and bool(found.st_mode & (_READ | _CHANGE))

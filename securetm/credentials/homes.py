@@ -90,10 +90,7 @@ def check_succession(known: FederationRoster | None, roster: FederationRoster) -
         )
     if dropped := known.revoked - roster.revoked:
         raise Mistake(
-            (
-                "the new roster of federation {federation} no longer lists {count:key|keys} as revoked that the "
-                "accepted one lists"
-            ),
+            "the new roster of federation {federation} no longer lists {count:key|keys} as revoked that the accepted one lists",
             hint="what was revoked stays revoked: ask the coordinator's operator why",
             federation=roster.federation,
             count=len(dropped),
@@ -158,10 +155,8 @@ def new_keys(home: Path, name: str, passphrase: Passphrase | None = None, holds:
     if (folder / REQUEST).exists():
         raise Mistake(
             "there are keys in {path} already",
-            hint=(
-                "`securetm keys request` writes their request again; `securetm keys rotate` makes new ones and "
-                "keeps these meanwhile"
-            ),
+            hint="`securetm keys request` writes their request again; `securetm keys rotate` makes new ones and "
+            "keeps these meanwhile",
             path=str(folder),
         )
     private_folder(home)

@@ -195,14 +195,9 @@ class Issuing:
         before = {one.name: one for one in roster.everybody}.get(request.name)
         if before and before.identity not in (request.identity, request.old_identity):
             raise Mistake(
-                (
-                    "the request of {name} has another identity than the roster of federation {federation}, which "
-                    "did not consent"
-                ),
-                hint=(
-                    "somebody else may have sent it: ask the member by telephone; if its old keys are lost, "
-                    "`securetm keys revoke` them"
-                ),
+                "the request of {name} has another identity than the roster of federation {federation}, which did not consent",
+                hint="somebody else may have sent it: ask the member by telephone; if its old keys are lost, "
+                "`securetm keys revoke` them",
                 federation=roster.federation,
                 name=request.name,
             )

@@ -219,16 +219,12 @@ def _private_key(path: Path, passphrase: Passphrase | None) -> object:
     try:
         return load_pem_private_key(content, passphrase.text.encode() if passphrase and is_encrypted else None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise (
-            Mistake(
-                "the passphrase does not open {path}",
-                hint=(
-                    "type it again; nobody can recover a passphrase that is lost: make new keys and have the old ones revoked"
-                ),
-                path=str(path),
-            )
-            if is_encrypted
-            else _damaged(str(path), "readable")
+        if not is_encrypted:
+            raise _damaged(str(path), "readable") from None
+        raise Mistake(
+            "the passphrase does not open {path}",
+            hint="type it again; nobody can recover a passphrase that is lost: make new keys and have the old ones revoked",
+            path=str(path),
         ) from None
 
 
@@ -272,9 +268,8 @@ def no_keys(path: str) -> Mistake:
 def _damaged(path: str, kind: str) -> Mistake:
     return Mistake(
         "{path} holds no {kind} private key",
-        hint=(
-            "take the file from your back-up, or make new keys: `securetm keys rotate`, or `securetm keys new` in another home"
-        ),
+        hint="take the file from your back-up, or make new keys: `securetm keys rotate`, or `securetm keys new` in another "
+        "home",
         path=path,
         kind=kind,
     )

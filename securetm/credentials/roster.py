@@ -334,15 +334,12 @@ def parsed_roster(path: Path, tables: dict[str, Any]) -> FederationRoster:
 def _roster(tables: dict[str, Any], where: str) -> FederationRoster:
     table = table_of(_RosterTable, tables, where)
     coordinator = table_of(_CoordinatorTable, table.coordinator, f"[coordinator] of {where}")
-    parties = tuple(_party(one, f"[[member]] {number} of {where}") for number, one in enumerate(table.member, start=1))
+    places = (f"[[member]] {number} of {where}" for number in range(1, len(table.member) + 1))
+    parties = tuple(_member(table_of(_MemberTable, one, at), at) for one, at in zip(table.member, places, strict=True))
     first = _member(_MemberTable(coordinator.name, coordinator.identity, coordinator.certificate), f"[coordinator] of {where}")
     revoked = frozenset(_fingerprint(one, where) for one in table.revoked)
     roster = FederationRoster(table.federation, table.version, coordinator.address, first, parties, revoked)
     return roster.with_signatures(_signatures(roster, table.signature, where))
-
-
-def _party(table: dict[str, Any], where: str) -> Member:
-    return _member(table_of(_MemberTable, table, where), where)
 
 
 def _member(table: _MemberTable, where: str) -> Member:

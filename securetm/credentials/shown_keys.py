@@ -34,9 +34,8 @@ def shown_file(path: Path) -> Facts:
     if b"-----BEGIN CERTIFICATE-----" in content[:200]:
         certificate = Certificate.from_pem(content, path.name)
         check_form(certificate, path.name)
-        return _facts(
-            str(path), [_row("certificate", ", ".join(certificate.names)[:200], certificate.fingerprint, certificate)]
-        )
+        row = _row("certificate", ", ".join(certificate.names)[:200], certificate.fingerprint, certificate)
+        return _facts(str(path), [row])
     tables = parsed_limited(str(path), content)
     if "signing_request" in tables:
         return _facts(str(path), _of_request(parsed_request(path, tables)))
@@ -67,12 +66,8 @@ def _roster_row(roster: FederationRoster) -> Facts:
 
 
 def _row(what: str, name: str, fingerprint: str, certificate: Certificate | None = None) -> Facts:
-    return {
-        "what": what,
-        "name": name,
-        "fingerprint": fingerprint,
-        "until": day_and_time(certificate.until) if certificate else "",
-    }
+    until = day_and_time(certificate.until) if certificate else ""
+    return {"what": what, "name": name, "fingerprint": fingerprint, "until": until}
 
 
 def _facts(of: str, rows: list[Facts], warnings: tuple[str, ...] = ()) -> Facts:
