@@ -91,6 +91,15 @@ def test_a_failure_probability_is_taken_from_delta_with_what_its_distance_costs(
     assert delta_at(spends, 2.0) == pytest.approx(delta_at(bare, 2.0) + 1e-7 * (1 + math.exp(2.0)))
 
 
+@pytest.mark.parametrize("failure_probability", [0.0, 1e-12, 1e-9, 1e-8])
+def test_a_budget_holds_exactly_where_the_total_says_so(failure_probability):
+    """The printed total may be a step above the least fixed point: a budget between the two is exceeded."""
+    spends = [Spend(STEP.event, failure_probability, 100)]
+    found = total(spends, DELTA).epsilon
+    for off in (-1e-3, -3e-6, -1.5e-6, -7e-7, -1e-7, 0.0, 1e-7, 1.5e-6, 1e-3):
+        assert within(spends, found * (1 + off), DELTA) is (off >= 0), off
+
+
 def test_slack_beyond_delta_leaves_nothing():
     assert total([Spend(STEP.event, 1e-5)], DELTA).epsilon == math.inf
     assert total([Spend(LaplaceDpEvent(1.0), 1e-9)], 0.0).epsilon == math.inf
@@ -171,6 +180,8 @@ def test_the_quick_figure_is_never_below_the_best():
 def test_the_curve_of_divergences_adds_up_and_turns_into_epsilon():
     one, many = renyi_curve([STEP]), renyi_curve([Spend(STEP.event, count=40), Spend(GaussianDpEvent(2.0))])
     assert many == pytest.approx(40 * one + ORDERS / 8)
+    assert renyi_curve([Spend(SymmetricZCDpEvent(0.1, 0.02))]) == pytest.approx(0.02 + 0.1 * ORDERS)
+    assert renyi_curve([Spend(RandomizedResponseDpEvent(0.5, 2))], [2.0]) == pytest.approx(math.log(7 / 3))
     least = epsilons_at(ORDERS, many, DELTA).min()
     assert least == pytest.approx(quick_epsilon([Spend(STEP.event, count=40), Spend(GaussianDpEvent(2.0))], DELTA))
     assert epsilons_at(np.array([2.0, 2.0]), np.array([0.0, 0.1]), 0.0).tolist() == [0.0, math.inf]

@@ -122,6 +122,11 @@ def test_the_distance_stays_negligible_and_the_variance_gives_little() -> None:
         assert 1.3 < variance * shares - left < 2
 
 
+def test_the_distance_is_that_of_all_coordinates_together() -> None:
+    assert as_one_gaussian(1, 6.4, 10) is not None
+    assert as_one_gaussian(10**6, 6.4, 10) is None
+
+
 def test_very_wide_shares_are_one_gaussian_too() -> None:
     """With little smoothing beside all noise, a difference of nearly equal numbers would be rounded to none."""
     found = as_one_gaussian(2_001_000, 1e20, 2)

@@ -273,6 +273,14 @@ def test_a_round_of_the_set_up_before_masks_nothing(played: Played) -> None:
         advanced(played, older, 0)
 
 
+def test_no_coordinator_sends_a_party_back_to_a_prekey_that_it_used(played: Played) -> None:
+    name = played.members[0]
+    exchange = begun(played, name, 0)
+    message = exchange.begin()[0][1]
+    exchange.receive(COORDINATOR, head(Kind.ADVANCE) + message[4:68] + bytes(4))
+    assert first_message(played, name, 1)[68:72] == (1).to_bytes(4)
+
+
 def test_a_prekey_that_was_used_is_found_on_disk_before_it_is_used_again(played: Played) -> None:
     """Also where a session does not know of it."""
     name = played.members[0]

@@ -198,6 +198,7 @@ def test_other_content_meets_other_noise() -> None:
         corpus.replace(tokens=None, token_ends=None, sentence_ends=None),
     ]
     mechanisms = [LaplaceCounts(1.0, threshold=0.3), LaplaceCounts(1.1), LaplaceCounts(1.0, distribution="continuous")]
+    mechanisms.append(LaplaceCounts(1.0 + 2.0**-40))  # whose stretches of the keystream are as long
     tried = [(LaplaceCounts(1.0), one) for one in (corpus, *others)] + [(one, corpus) for one in mechanisms]
     for n, (mechanism, one) in enumerate(tried):
         assert not mechanism.remembers(one, ASKED, here)

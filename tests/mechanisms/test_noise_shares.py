@@ -148,6 +148,12 @@ def test_the_bound_on_skellam_noise_holds(variance: float, shift: int, coordinat
         assert coordinates * divergence(skellam_masses(variance), shift, order) <= xi + rho * order + 1e-9
 
 
+def test_what_bounds_l1_is_the_square_of_l2_where_nothing_closer_is_known() -> None:
+    ones = terms_of(9, 1)
+    assert skellam_divergence(ones, 1.0) == (9 / 2, 3 * 9 / 2)
+    assert skellam_divergence(replace(ones, l1=float("inf")), 1.0) == (9 / 2, 3 * 9 / 2)
+
+
 def test_many_fine_shares_cost_hardly_more_than_one_gaussian() -> None:
     event: Any = NoiseShares(4.0).event(NoiseShares(4.0).admit(BOUNDED, COHORT), COHORT)
     assert isinstance(event, GaussianDpEvent)

@@ -22,6 +22,10 @@ REAL = Terms((Block("a", (3, 2)), Block("b", (5,))), bits=64)
 class TestRotation(MechanismLaws):
     mixes = True
 
+    @pytest.fixture(params=[{}, {"l1": 11.0, "l2": 11**0.5, "linf": 1.0}])
+    def before(self, request: pytest.FixtureRequest) -> Terms:
+        return replace(REAL, **request.param)
+
     @pytest.fixture
     def mechanism(self) -> Mechanism:
         return Rotation()
@@ -80,9 +84,10 @@ def test_noise_after_the_grid_is_turned_back_into_noise_of_the_same_size() -> No
     profile = InTurn((Clip(1.0), Rotation(), FixedPoint(), GaussianNoise(1.0)))
     terms = replace(REAL, layout=(Block("a", (20_000,)),), bits=32)
     admitted = profile.admit(terms, COHORT)
-    opened = profile.on_answer(Answer({"a": profile.through(np.zeros(20_000), terms, context())}), admitted, context()).total
-    assert opened is not None
-    assert abs(opened["a"].std() / 1.008 - 1) < 7 / np.sqrt(2 * 20_000)  # seven standard errors
+    answer = profile.on_answer(Answer({"a": profile.through(np.zeros(20_000), terms, context())}), admitted, context())
+    assert answer.total is not None
+    assert abs(answer.total["a"].std() / 1.008 - 1) < 7 / np.sqrt(2 * 20_000)  # seven standard errors
+    assert answer.deviation == pytest.approx(1.008 * len(COHORT.members) ** 0.5, rel=1e-3)  # the noise of all, in its units
 
 
 @pytest.mark.parametrize("terms", [COUNTS, replace(REAL, needs=Needs.EACH), replace(REAL, ragged=True)])

@@ -168,6 +168,18 @@ def test_a_false_reveal_takes_nothing_off() -> None:
     assert variance(flat(opened)) == pytest.approx(opened.deviation**2, rel=ROOM)
 
 
+def test_what_was_not_drawn_is_not_taken_off() -> None:
+    cohort = Cohort(b"", 0, names(5), threshold=4, colluding=2)
+    part = NoiseShares(MULTIPLIER).surplus(NoiseShares(MULTIPLIER).admit(COUNTS, cohort), cohort)[0]
+    vector = np.zeros(D, np.int64)
+    told = part.add(vector, OperatingSystem())
+    noise = vector.copy()
+    assert not part.take_off(vector, bytes([told[0] ^ 1]) + told[1:])
+    assert np.array_equal(vector, noise)
+    assert part.take_off(vector, told)
+    assert not vector.any()
+
+
 def test_a_party_reveals_its_noise_for_one_list_of_survivors_only() -> None:
     """A coordinator that opened the sum of all cannot have the same vectors opened without one of them."""
     run = noised(question=b"train 0")

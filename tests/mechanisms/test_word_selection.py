@@ -66,6 +66,10 @@ def test_nothing_is_spent_on_questions_that_name_no_words() -> None:
         assert SELECTION.failure_probability(terms, COHORT) == 0
 
 
+def test_a_quarter_of_the_budget_is_twice_the_noise() -> None:
+    assert SELECTION.admit(replace(COUNTS, counts_words=True, part=0.25), COHORT).multiplier == 2 * 2.0
+
+
 def test_words_are_counted_in_whole_numbers() -> None:
     with pytest.raises(NeedsIntegers):
         SELECTION.admit(replace(REAL, names_words=True), COHORT)
