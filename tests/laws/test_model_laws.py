@@ -10,7 +10,7 @@ import pytest
 
 from securetm.contracts import Answer, Array, ClippedSum, Memory, Query, State, TopicModel
 from securetm.testing.few_documents import WORDS, some_documents
-from securetm.testing.model_laws import ModelLaws, split, trained
+from securetm.testing.model_laws import ModelLaws
 from tests.laws import toys
 from tests.laws.toys import Mixture
 
@@ -19,13 +19,6 @@ class TestMixture(ModelLaws):
     @pytest.fixture
     def model(self) -> TopicModel:
         return Mixture()
-
-
-def test_a_model_that_needs_each_party_is_carried_too() -> None:
-    model = toys.Matching()
-    state = trained(model, split(some_documents(14, seed=5)))
-    np.testing.assert_allclose(model.topics(state).sum(axis=1), 1)
-    assert [len(model.for_party(state, f"party {n}")["asked"]) for n in range(3)] == [1, 2, 3]
 
 
 # ---- mutants -----------------------------------------------------------------------------------------------------------

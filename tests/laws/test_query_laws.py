@@ -1,4 +1,4 @@
-"""The six kinds of query pass the laws, and each law catches the fault it is there for."""
+"""Questions beside the models' pass the laws of queries, and each law catches the fault it is there for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from securetm.answers.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Query, Terms
+from securetm.contracts import Array, Block, ClippedSum, Memory, Query, Terms
 from securetm.errors import BrokenPromise, SplitOwner
 from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut
 from securetm.models.questions.words import DocumentFrequencies, WordList
@@ -20,58 +20,12 @@ from tests.laws.toys import TOPICS
 
 RNG = np.random.default_rng(0)
 TOPIC_WORDS = RNG.dirichlet(np.ones(WORDS), TOPICS)
-WEIGHTS = RNG.normal(0, 0.1, WORDS)
-PREFERENCE = RNG.dirichlet(np.ones(TOPICS), WORDS).T
 
 
 class TestRows(QueryLaws):
     @pytest.fixture
     def query(self) -> Query:
         return toys.Memberships(TOPIC_WORDS)
-
-
-class TestLosses(QueryLaws):
-    @pytest.fixture
-    def query(self) -> Query:
-        return toys.LinearGradient(WEIGHTS)
-
-
-class TestCountsWithMemory(QueryLaws):
-    @pytest.fixture
-    def query(self) -> Query:
-        return toys.TopicCounts(PREFERENCE)
-
-    def test_what_is_remembered_matters(self, documents: Any) -> None:
-        other, memory = toys.TopicCounts(PREFERENCE[::-1].copy()), dict[str, Array]()
-        summed(toys.TopicCounts(PREFERENCE), documents, memory)
-        assert np.any(summed(other, documents, memory) != summed(other, documents))
-
-
-class TestPartyDifference(QueryLaws):
-    @pytest.fixture
-    def query(self) -> Query:
-        return toys.LocalEpochs(WEIGHTS)
-
-
-class TestEach(QueryLaws):
-    @pytest.fixture
-    def query(self) -> Query:
-        return toys.OwnTopics(np.arange(2))
-
-    def test_each_party_is_asked_something_else(self, documents: Any) -> None:
-        model = toys.Matching()
-        state = model.start([f"word{w}" for w in range(WORDS)], RNG)
-        each = {party: {"topics": summed(model.query(model.for_party(state, party)), documents)} for party in ("a", "b")}
-        state = model.update(state, Answer(None, each, ("a", "b")))
-        asked = {party: summed(model.query(model.for_party(state, party)), documents) for party in ("a", "b")}
-        assert (len(asked["a"]), len(asked["b"])) == (1, 2)
-        assert not any(name.endswith("/b") for name in model.for_party(state, "a"))
-
-
-class TestDataOnly(QueryLaws):
-    @pytest.fixture
-    def query(self) -> Query:
-        return toys.Lengths()
 
 
 class TestDocumentFrequencies(QueryLaws):
