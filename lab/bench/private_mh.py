@@ -105,7 +105,7 @@ def _sweep(perturbed: Any, text: Corpus, table: CountTable) -> float:
 
 def _once(behind: PerturbedDocuments, table: CountTable) -> float:
     begun = time.process_time()
-    held = Slots.from_documents(behind, table.words, by_sentence=False)
+    held = Slots.from_documents(behind, table.words)
     nothing = Assignments.remembered({}).recall(held.draw_ends, held.names(behind.keys))
     held.counted(held.redrawn(table, nothing, sweeps=1, threads=1), table)
     return time.process_time() - begun

@@ -64,6 +64,16 @@ def with_zero(ends: Array) -> Array:
     return np.concatenate([np.zeros(1, np.int64), np.asarray(ends, dtype=np.int64)])
 
 
+def places_among(known: Array, names: Array) -> tuple[Array, Array]:
+    """Which of the names are known, by their places, and each one's place among the known ones."""
+    if not len(known) or not len(names):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    order = np.argsort(known, kind="stable")
+    place = order[np.minimum(np.searchsorted(known[order], names), len(order) - 1)]
+    met = np.flatnonzero(known[place] == names)
+    return met, place[met]
+
+
 def grouped(owners: Array) -> tuple[Array, Array]:
     """The documents by owner, and where each owner's begin and the last one's end; owners are in order."""
     order = np.argsort(owners, kind="stable")

@@ -20,7 +20,7 @@ from numba import njit
 
 from securetm.contracts import Answer, Array, Memory, Public, State
 from securetm.errors import BrokenPromise
-from securetm.models.batches import shuffled
+from securetm.models.batches import places_among, shuffled
 from securetm.models.estimator import Count, Finite, Part
 from securetm.models.fixed_order import product, product_transposed
 from securetm.models.gradients import EpochsQuery, FlatLayers, ServerOptimiser
@@ -78,25 +78,15 @@ class WordRows:
         _subtract(self.bags, self.weights, self.rows, table)
 
 
-@dataclass(frozen=True)
-class Smile:
-    """The bound on a batch, and its gradients in the critic's weights and in the topic weights."""
-
-    value: float
-    critic: Array
-    topics: Array
-
-
-def smile(shape: CriticShape, flat: Array, documents: WordRows, topics: Array, tau: float) -> Smile:
-    """The bound on a batch of two documents or more; `topics` are their topic weights."""
+def smile(shape: CriticShape, flat: Array, documents: WordRows, topics: Array, tau: float) -> tuple[Array, Array]:
+    """The gradients of the bound on a batch in the critic's weights and in the documents' topic weights, which are `topics`."""
     layer, count = shape.views(flat), len(topics)
     of_words = documents.times(layer["words"])
     of_topics = product(topics, layer["topics"]) + layer["first_bias"]
     first = np.maximum((of_words[:, None, :] + of_topics[None, :, :]).reshape(count * count, FIRST), 0)
     second = np.maximum(product(first, layer["inner"]) + layer["second_bias"], 0)
     scores = (product(second, layer["out"]) + layer["out_bias"]).reshape(count, count).astype(np.float64)
-    value, slopes = bound(scores, tau)
-    out = slopes.astype(np.float32).reshape(-1, 1)
+    out = slopes_of_bound(scores, tau).astype(np.float32).reshape(-1, 1)
     back = np.where(second > 0, out * layer["out"].T, np.float32(0))
     inner = np.where(first > 0, product_transposed(back, layer["inner"]), np.float32(0)).reshape(count, count, FIRST)
     by_document, by_topics = inner.sum(axis=1), inner.sum(axis=0)
@@ -109,11 +99,11 @@ def smile(shape: CriticShape, flat: Array, documents: WordRows, topics: Array, t
     part["second_bias"][...] = back.sum(axis=0)
     part["out"][...] = product(np.ascontiguousarray(second.T), out)
     part["out_bias"][...] = out.sum(axis=0)
-    return Smile(value, gradient, product_transposed(by_topics, layer["topics"]))
+    return gradient, product_transposed(by_topics, layer["topics"])
 
 
-def bound(scores: Array, tau: float) -> tuple[float, Array]:
-    """The bound and its slope in each score: row i is document i, column j the topic weights of document j.
+def slopes_of_bound(scores: Array, tau: float) -> Array:
+    """The slope of the bound in each score: row i is document i, column j the topic weights of document j.
 
     A document's score beside its own topic weights counts up to tau, too. The authors leave it without a limit: then the critic
     grows until its numbers overflow, and the bound with it.
@@ -122,8 +112,7 @@ def bound(scores: Array, tau: float) -> tuple[float, Array]:
     each = np.where(own, 0.0, np.exp(np.clip(scores, -tau, tau)))
     slopes = np.where(np.abs(scores) < tau, -each / each.sum(), 0.0)
     slopes[own] = (scores[own] < tau) / count
-    value = np.minimum(scores[own], tau).mean() - math.log(each.sum() / (count * (count - 1)))
-    return float(value), slopes
+    return slopes
 
 
 @njit(cache=True)
@@ -250,9 +239,9 @@ class FedNMF(ServerOptimiser, FactoredTopics):
         topics_rate = min(rate, count / (2.0 * float(np.square(topic_weights).sum()) + 1e-30))
         weights_rate = min(rate, count / (2.0 * float(np.square(topics).sum()) + 1e-30))
         if self.mutual_information and count > 1:
-            found = smile(CriticShape(topics.shape[1], self.n_topics), flat, documents, topic_weights, self.tau)
-            for_weights -= np.float32(self.mutual_information) * _clipped_rows(found.topics, _PULL / count)
-            flat += np.float32(self.critic_rate) * _clipped_rows(found.critic[None, :], 1.0)[0]
+            critic, pull = smile(CriticShape(topics.shape[1], self.n_topics), flat, documents, topic_weights, self.tau)
+            for_weights -= np.float32(self.mutual_information) * _clipped_rows(pull, _PULL / count)
+            flat += np.float32(self.critic_rate) * _clipped_rows(critic[None, :], 1.0)[0]
         np.maximum(topics - np.float32(topics_rate) * for_topics, 0, out=topics)
         np.maximum(topic_weights - np.float32(weights_rate) * for_weights, 0, out=topic_weights)
 
@@ -291,20 +280,16 @@ class TopicWeights:
         """The weights of these documents: those in the memory, and `fresh` ones of documents that are new."""
         known = memory.get(_MINE + "names", names[:0])
         if len(known) and memory[_MINE + "weights"].shape[1] == fresh.shape[1]:
-            order = np.argsort(known, kind="stable")
-            place = order[np.minimum(np.searchsorted(known[order], names), len(order) - 1)]
-            met = known[place] == names
-            fresh[met] = memory[_MINE + "weights"][place[met]]
+            met, place = places_among(known, names)
+            fresh[met] = memory[_MINE + "weights"][place]
         return cls(names, fresh)
 
     def keep(self, memory: Memory) -> None:
         """Stores these weights in the memory, beside those of documents that took no part this time."""
         known = memory.get(_MINE + "names", self.names[:0])
         others = ~np.isin(known, self.names)
-        if others.any():
-            memory[_MINE + "weights"] = np.concatenate([self.weights, memory[_MINE + "weights"][others]])
-        else:
-            memory[_MINE + "weights"] = self.weights
+        kept = [memory[_MINE + "weights"][others]] if others.any() else []  # of another number of topics, if none is there
+        memory[_MINE + "weights"] = np.concatenate([self.weights, *kept])
         memory[_MINE + "names"] = np.concatenate([self.names, known[others]])
 
 

@@ -196,13 +196,11 @@ def _macro_f1(judged: TopicsOnDocuments) -> FigureValue:
 
 
 def _held_out(judged: TopicsOnDocuments) -> FigureValue:
-    found = perplexity_with_interval(judged.likelihood, judged.unseen_words)
-    return FigureValue(found["held_out"], found["held_out_low"], found["held_out_high"])
+    return FigureValue(*perplexity_with_interval(judged.likelihood, judged.unseen_words).values())
 
 
 def _folded(judged: TopicsOnDocuments) -> FigureValue:
-    found = perplexity_with_interval(judged.folded_likelihood, judged.unseen_words)
-    return FigureValue(found["held_out"], found["held_out_low"], found["held_out_high"])
+    return FigureValue(*perplexity_with_interval(judged.folded_likelihood, judged.unseen_words).values())
 
 
 def _tss(judged: TopicsOnDocuments) -> FigureValue:

@@ -11,16 +11,13 @@ from securetm.contracts import NoiseBy
 from securetm.errors import BadSetting
 from securetm.plans.forecast import (
     MODELS,
-    OTHERS,
     ForecastSetting,
     Verdict,
-    choose_settings,
     documents_needed,
     forecast,
     under_profile,
 )
 from securetm.plans.profiles import read_profile
-from securetm.reports.forecast import forecast_said
 
 SETTING = ForecastSetting(documents=20_000, epsilon=3.0, length=30.0)
 
@@ -55,12 +52,6 @@ def test_what_is_far_from_all_that_was_tried_cannot_be_said(far: dict[str, objec
     assert "not tried" in one.reasons[0] or "of one corpus only" in one.reasons[0]
 
 
-def test_what_was_not_tried_is_said_in_numbers_that_people_read() -> None:
-    one = forecast(replace(SETTING, model="nmf", words=2_000, topics=10))
-    assert one.reasons == ("10 topics were not tried, only 20", "2,000 words on the list were not tried, only 1,000")
-    assert forecast_said(one).endswith("only 20; 2,000 words on the list were not tried, only 1,000.")
-
-
 def test_a_person_with_many_documents_costs_as_if_there_were_fewer() -> None:
     documents, persons = forecast(SETTING), forecast(replace(SETTING, documents_per_person=5.0))
     assert documents.held_out is not None
@@ -76,13 +67,6 @@ def test_shares_of_noise_are_longer_than_what_a_curator_adds() -> None:
     with pytest.raises(BadSetting, match="no privacy budget"):
         under_profile(read_profile("masked"), 5)
     assert NoiseBy.SHARES in {part.noise_by for part in read_profile("dp-distributed").mechanisms}
-
-
-def test_the_best_setting_is_one_of_those_asked_about() -> None:
-    chosen = choose_settings(SETTING, (500, 1_000), (10, 20))
-    assert chosen.best is not None
-    assert chosen.best.setting.words in (500, 1_000)
-    assert len(chosen.record()["models"]) == len(MODELS) + len(OTHERS)
 
 
 @pytest.mark.parametrize(

@@ -5,28 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lab import research_corpora as newsgroups
 from lab.bench import dp as bench_dp
-from lab.bench import private_mh as bench_private_mh
 from lab.bench.correlated_noise import averages, least_noise
-from lab.bench.private_mh import PEER
 from lab.bench.sum import bench as bench_sum
 from securetm.contracts import Array
 from securetm.models.neural.prodlda import ProdLDA
-
-
-@pytest.mark.slow
-def test_it_measures_ours_beside_opacus(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("opacus")
-    monkeypatch.setattr(bench_dp, "TURNS", 2)
-    monkeypatch.setattr(bench_dp, "measurable", lambda: False)  # processes of their own would each compile anew
-    told: list[tuple[int, int]] = []
-    result = bench_dp.bench(on_progress=lambda done, total: told.append((done, total)), words=80, batch=6)
-    assert told[-1] == (14, 14)
-    assert result["missing"] == ["peak memory: only on Linux"]
-    peers = [row["peer"] for row in result["rows"]]
-    assert peers == ["our own step without privacy"] * 3 + [bench_dp.ALONE, "Opacus hooks", "Opacus ghost clipping"]
-    assert all(row["ours"] > 0 and row["theirs"] > 0 for row in result["rows"])
 
 
 @pytest.mark.parametrize("name", bench_dp.STEPS)
@@ -40,26 +23,6 @@ def test_each_of_our_steps_is_what_its_name_says(name: str, monkeypatch: pytest.
     length = float(np.linalg.norm(sums[0]))
     assert again == (name != bench_dp.NOISED)
     assert (length <= 6 * bench_dp.RADIUS) == (name in (bench_dp.CLIPPED, bench_dp.ROUNDED))
-
-
-@pytest.mark.slow
-def test_it_measures_speed_and_worth(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_private_mh, "TURNS", 2)
-    monkeypatch.setattr(bench_private_mh, "HELD_OUT", 20)
-    monkeypatch.setattr(bench_private_mh, "EPSILONS", (8.0, 11.0))
-    monkeypatch.setattr(newsgroups, "newsgroups_file", lambda: None)
-    told: list[tuple[int, int]] = []
-    sizes = {"tokens": 400, "words": 60, "topics": 4, "documents": 30, "learned_words": 50, "learned_topics": 3, "rounds": 3}
-    result = bench_private_mh.bench(on_progress=lambda done, total: told.append((done, total)), **sizes)
-    assert told[-1] == (14, 14)
-    assert result["missing"] == []
-    speeds = [row for row in result["rows"] if row["unit"].startswith("tokens")]
-    assert [row["peer"] for row in speeds] == [PEER] * 4
-    assert all(row["ours"] > 0 and row["theirs"] > 0 for row in speeds)
-    worths = [row for row in result["rows"] if row["unit"] == "nats per word"]
-    assert len(worths) == 10
-    assert all(-20 < row["ours"] < 0 for row in worths)
-    assert [row["peer"] for row in worths if "peer" in row] == ["no noise"] * 8
 
 
 WORKLOADS = {

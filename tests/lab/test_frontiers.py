@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
 
-from lab.bench import private as bench_private
 from lab.documents import JudgedDocuments
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import Row
-from lab.peers.spectral_lda import PrivateSpectralLDA
 from lab.reproduce.contenders import (
     ASSIGNED,
     FREQUENCIES,
@@ -111,38 +108,3 @@ def test_goals_say_what_was_reached() -> None:
     assert not dearer["held"]
     assert any(name.startswith(TITLES) and not goal["held"] for name, goal in goals.items())
     assert not any("2,000 of" in name for name in goals)  # no such row was made
-
-
-@pytest.mark.slow
-def test_the_cost_of_a_private_training_is_all_of_it() -> None:
-    few = next(one for one in bench_private.measured() if one.name == MOMENTS)
-    row = bench_private.cost_of(few, 3_000)
-    assert row["rounds"] == 1
-    assert row["spent"] <= bench_private.EPSILON
-    assert row["megabytes"] > 5 * 2_000 * 2_001 / 2 * 4 / 1e6  # five parties, each with the half of a table of pairs
-
-
-SPECTRAL_WORDS, SPECTRAL_SUBJECTS = 30, 3
-
-
-def planted(documents: int, seed: int = 0) -> sparse.csr_array:
-    """Documents that mix three topics without a word in common."""
-    rng = np.random.default_rng(seed)
-    shares = rng.dirichlet(np.full(SPECTRAL_SUBJECTS, 0.1), documents)
-    topics = np.repeat(np.eye(SPECTRAL_SUBJECTS), SPECTRAL_WORDS // SPECTRAL_SUBJECTS, axis=1) / (
-        SPECTRAL_WORDS // SPECTRAL_SUBJECTS
-    )
-    return sparse.csr_array(np.array([rng.multinomial(20, row) for row in shares @ topics]))
-
-
-def test_planted_topics_are_found_without_noise_and_lost_in_it() -> None:
-    def purity(epsilon: float | None, seed: int = 0) -> float:
-        topics = PrivateSpectralLDA(SPECTRAL_SUBJECTS, epsilon, 1e-5, seed).fit(planted(2000))
-        np.testing.assert_allclose(topics.sum(axis=1), 1)
-        return float(topics.reshape(SPECTRAL_SUBJECTS, SPECTRAL_SUBJECTS, -1).sum(axis=2).max(axis=0).min())
-
-    assert purity(None) > 0.9
-    assert purity(1e6) > 0.9
-    # Topics of noise alone hit all three subjects in 6 of 27 draws: 19 of 20 draws less often than once in 10^10 times. Single
-    # draws differ between processors, since the sign of an eigenvector is free.
-    assert np.mean([purity(1.0, seed) for seed in range(20)]) < 0.9

@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from lab import research_corpora as newsgroups
-from lab.reproduce import common_vocabulary, iftm, together_and_alone
+from lab.reproduce import together_and_alone
 from lab.reproduce.together_and_alone import reproduce as together
 from lab.research_corpora import (
     FILE,
     by_subject,
     corpus_in_words,
-    newsgroups_file,
     public_words,
     read_newsgroups,
 )
@@ -21,23 +20,6 @@ from securetm.corpus.corpus import Corpus
 
 from ..federation.conftest import FIVE, texts
 from .test_commands import refused
-
-
-@pytest.mark.slow
-def test_a_small_run_finds_more_in_sums_than_parties_by_themselves() -> None:
-    result = common_vocabulary.reproduce(epsilons=(8.0,), documents=1500)
-    words = {row["selection"]: row["words"] for row in result["rows"]}
-    assert words["sum, dp-central"] > words["one sum, dp-central"] > words["parties apart"] >= words["party alone"]
-    assert words["curator, larger miss"] >= words["curator"]
-    assert all(row["of_nobody"] <= 10 for row in result["rows"])
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(newsgroups_file() is None, reason="20 Newsgroups does not lie beside this checkout")
-def test_it_can_be_reproduced_in_small() -> None:
-    rows = iftm.reproduce(epsilons=(11.0,), models=("lda",), documents=2_000)["rows"]
-    assert [row["form"] for row in rows] == ["aligned", "matched", "matched, epsilon 11 per word"]
-    assert all(row["held_out"] < row["best_alone"] for row in rows)
 
 
 @pytest.mark.slow

@@ -45,13 +45,6 @@ def test_words_follow_theta_times_beta(nodes: SyntheticNodes) -> None:
         assert found[expected < 1e-12].sum() == 0
 
 
-def test_seeds(nodes: SyntheticNodes) -> None:
-    again = lda_nodes(SMALL, seed=5)
-    assert again.train["node-3"].tokens is not None
-    assert again.train["node-3"].tokens.tolist() == nodes.train["node-3"].tokens.tolist()  # type: ignore[union-attr]
-    assert not np.allclose(lda_nodes(SMALL, seed=6).beta, nodes.beta)
-
-
 # ---- streams ---------------------------------------------------------------------------------------------------------
 
 STREAM = SyntheticStream(700, words=30, topics=3, length=20, seed=5, block_documents=300)

@@ -91,20 +91,6 @@ def last_rounds(
 
 
 @pytest.mark.parametrize("kind", [LDA, VariationalLDA])
-def test_where_words_are_independent_few_are_said_to_stand_above_the_noise_falsely(kind: type) -> None:
-    model, false, said = kind(n_topics=5), [], 0
-    often = 1.0 / np.arange(5, 105)
-    for seed in range(10):
-        held = documents(np.random.default_rng(seed), (often / often.sum())[None])
-        state, counts = last_rounds(model, held, 6.0, seed)
-        above = model.above_noise(state)
-        false.append(false_share(above, counts))
-        said += above.sum()
-    assert np.mean(false) < RATE
-    assert said  # the draws split documents by chance: such a word is truly more frequent in its part
-
-
-@pytest.mark.parametrize("kind", [LDA, VariationalLDA])
 def test_words_of_planted_topics_stand_above_little_noise_and_not_above_much(kind: type) -> None:
     rng = np.random.default_rng(6)
     topics, model = rng.dirichlet(np.full(100, 0.05), 5), kind(n_topics=5)

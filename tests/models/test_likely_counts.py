@@ -61,14 +61,6 @@ def test_no_count_is_negative_and_each_words_counts_sum_to_its_total() -> None:
     np.testing.assert_array_equal(found, read(truth, asked, vectors, 50.0)[1])
 
 
-def test_a_corpus_of_independent_words_gives_word_frequencies() -> None:
-    frequencies = np.random.default_rng(0).exponential(300, WORDS)
-    truth = np.outer(np.full(TOPICS, 1 / TOPICS), frequencies)
-    _, found, totals = read(truth, np.ones(truth.shape), None, 60.0)
-    topics = found / found.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(topics, np.broadcast_to(totals / totals.sum(), topics.shape), rtol=1e-6)
-
-
 def test_noise_may_differ_by_word() -> None:
     truth, asked, vectors = table()
     deviations = np.where(np.arange(WORDS) % 2, 1e-3, 300.0)

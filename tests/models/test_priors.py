@@ -73,20 +73,6 @@ def test_eta_of_true_topics_is_found(eta):
 # ---- in a model --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_learned_priors_come_near_the_truth_and_predict_better():
-    documents, held = documents_of(TRUTH, 0.1), documents_of(TRUTH, 0.1, documents=200, seed=1)
-    settings = {"n_topics": 5, "alpha": 2.0, "eta": 1.0}
-    tries = [LDA(**settings, priors="learned").fit(documents, epochs=80, seed=seed) for seed in range(3)]
-    learned = max(tries, key=lambda model: model.score(documents))  # a chain may get stuck where two topics are mixed
-    fixed = LDA(**settings).fit(documents, epochs=80, seed=1)
-    state = learned.learned.state
-    assert np.sort(state["alpha"])[::-1] == pytest.approx(TRUTH, rel=0.3)
-    assert state["alpha"].max() / state["alpha"].min() > 3
-    assert state["eta"][0] == pytest.approx(0.1, rel=0.5)
-    assert learned.score(held) > fixed.score(held) + 0.02
-
-
 def test_a_federation_learns_the_same_priors_as_one_machine():
     documents = documents_of(TRUTH, 0.1, documents=120)
     model = LDA(n_topics=5, priors="learned")

@@ -28,15 +28,6 @@ def test_a_last_bit_of_the_vectors_moves_nothing() -> None:
     assert first.vectors.tobytes() == again.vectors.tobytes()
 
 
-def test_a_word_without_a_vector_is_alike_in_all_topics() -> None:
-    rows = grouped()
-    rows[3] = 0
-    found = public_knowledge(rows, GROUPS)
-    assert not found.vectors[3].any()
-    ratios = found.topics[:, 3] * found.topics.shape[1]
-    assert ratios.max() / ratios.min() < 3  # a topic's other words decide how much is left for it
-
-
 @pytest.mark.parametrize("known", [0, 1, 2])
 @pytest.mark.parametrize("topics", [1, 5])
 def test_few_known_words_are_enough(known: int, topics: int) -> None:
@@ -44,11 +35,6 @@ def test_few_known_words_are_enough(known: int, topics: int) -> None:
     rows[:known] = np.eye(3)[:known]
     found = public_knowledge(rows, topics)
     assert public_fits(found.arrays(), topics, 7)
-
-
-def test_equal_vectors_make_one_cluster_and_the_rest_is_even() -> None:
-    found = public_knowledge(np.ones((9, 4)), 3)
-    np.testing.assert_allclose(found.topics, 1 / 9)
 
 
 def test_frequencies_are_kept_and_make_no_topic() -> None:

@@ -9,8 +9,9 @@ import pytest
 from scipy import sparse
 
 from securetm.answers.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Array, Documents, Query, Unit
-from securetm.errors import BadSetting, Failed, NoPersons
+from securetm.contracts import Answer, Array, Documents, Query
+from securetm.errors import BadSetting, Failed
+from securetm.federation.questions import PerPerson
 from securetm.models import quality
 from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut, npmi_from_answer, perplexity_from_answer
 from securetm.models.questions.words import (
@@ -56,35 +57,16 @@ def test_document_frequencies_by_hand() -> None:
     assert total["frequencies"].tolist() == [2, 0, 2]
 
 
-def test_a_stored_zero_is_no_word() -> None:
-    counts = sparse.csr_array((np.array([0, 3]), np.array([0, 1]), np.array([0, 2])), shape=(1, 2))
-    got = summed(DocumentFrequencies(2), FewDocuments(counts, ("a", "b")))
-    assert got["frequencies"].tolist() == [0, 1]
-
-
 def test_rows_of_a_person_are_bounded_together() -> None:
     documents = some_documents(6, 4, seed=1).belonging_to(np.array([0, 0, 0, 7, 7, 9]))
-    query = DocumentFrequencies(4, Unit.PERSON)
+    query = PerPerson(DocumentFrequencies(4))
     clipped_sum = ClippedRowSum(query.terms, radius=1.0, persons=documents.persons)
     query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
     assert np.linalg.norm(clipped_sum.vector()) <= 3  # three persons, each row cut to length one and rounded towards zero
     assert query.terms.l2 == float("inf")
 
 
-def test_persons_are_asked_for_when_the_corpus_names_none() -> None:
-    query = DocumentFrequencies(4, Unit.PERSON)
-    with pytest.raises(NoPersons):
-        query.answer(some_documents(3, 4, seed=1), ClippedRowSum(query.terms), {}, np.random.default_rng(0))
-
-
 # ---- words ---------------------------------------------------------------------------------------------------------
-
-
-def test_words_of_two_parties_are_united() -> None:
-    one = FewDocuments(np.array([[1, 1, 0]]), ("zebra", "été", "absent"))
-    two = FewDocuments(np.array([[1, 2]]), ("ant", "zebra"))
-    answer = Answer(None, {"one": summed(WordList(1000), one), "two": summed(WordList(1000), two)})
-    assert merge_words(answer) == ("ant", "zebra", "été")
 
 
 def test_a_party_sends_only_words_that_occur_and_that_may_be_sent() -> None:
@@ -165,16 +147,6 @@ def test_npmi_of_the_summed_answer_is_that_of_one_corpus() -> None:
     together = sparse.vstack([documents.counts for documents in parties])
     got = npmi_from_answer(top, ask(CooccurrenceCounts(top), *parties))
     np.testing.assert_allclose(got, quality.document_npmi(top, together), rtol=1e-12)
-
-
-def test_npmi_of_a_noisy_answer_is_finite_and_in_range() -> None:
-    top = np.array([[0, 1, 2], [2, 3, 4]])
-    total = dict(ask(CooccurrenceCounts(top), some_documents(20, 6, seed=3)).total or {})
-    noise = np.random.default_rng(0)
-    noisy = {name: block + noise.normal(0, 15, block.shape) for name, block in total.items()}
-    scores = npmi_from_answer(top, Answer(noisy))
-    assert np.all(np.isfinite(scores))
-    assert np.all(np.abs(scores) <= 1 + 1e-9)
 
 
 def test_a_sum_that_was_not_opened_is_not_read() -> None:

@@ -78,7 +78,7 @@ MODELS = [
     WholeLDA(n_topics=3),
     pytest.param(WholeVariationalLDA(n_topics=3), marks=pytest.mark.slow),  # the same code asks it
     pytest.param(WholeNMF(n_topics=3), marks=pytest.mark.slow),
-    securetm.ProdLDA(n_topics=3, hidden=8, batch=32),
+    pytest.param(securetm.ProdLDA(n_topics=3, hidden=8, batch=32), marks=pytest.mark.slow),
     pytest.param(securetm.NeuralLDA(n_topics=3, hidden=8, batch=32), marks=pytest.mark.slow),  # a network as ProdLDA
     pytest.param(WholeFedNMF(n_topics=3), marks=pytest.mark.slow),
 ]

@@ -59,26 +59,12 @@ def test_texts_are_learned_and_new_texts_transformed(kind: Any) -> None:
     assert "the" not in fitted.feature_names_in_
 
 
-@pytest.mark.parametrize("column", [tuple(TEXTS), np.array(TEXTS), np.array(TEXTS, dtype=object)[:, None], pd.Series(TEXTS)])
-def test_every_column_of_texts_is_read_alike(column: Any) -> None:
-    expected = model(securetm.LDA).fit(TEXTS, epochs=2)
-    found = model(securetm.LDA).fit(column, epochs=2)
-    np.testing.assert_array_equal(found.components_, expected.components_)
-    np.testing.assert_array_equal(found.transform(column), expected.transform(TEXTS))
-
-
 def test_a_text_without_a_word_keeps_its_row() -> None:
     fitted = model(securetm.LDA)
     with pytest.warns(NoKnownWords, match="2 of 122"):
         shares = fitted.fit_transform(["", *TEXTS, "of the"], epochs=2)
     assert shares.shape == (122, 3)
     np.testing.assert_array_equal(shares[1:-1], model(securetm.LDA).fit_transform(["", *TEXTS], epochs=2)[1:])
-
-
-def test_the_tokeniser_of_fit_reads_new_texts() -> None:
-    fitted = model(securetm.LDA).fit(["Ab Cd"] * 4, epochs=1, tokeniser=securetm.Tokeniser(lower=False, min_length=2))
-    assert list(fitted.feature_names_in_) == ["Ab", "Cd"]
-    assert fitted.known_words(["Ab ab Cd"]).tolist() == [2]
 
 
 @pytest.mark.parametrize("stop_words", ["none", ("river", "Lake"), "file"])
@@ -183,15 +169,6 @@ def test_set_params_checks_and_forgets() -> None:
 def test_the_first_part_is_learned_as_fit_learns_it(kind: Any) -> None:
     whole, part = model(kind).fit(TEXTS, epochs=3, seed=4), model(kind).partial_fit(TEXTS, epochs=3, seed=4)
     assert all(part.learned.state[name].tobytes() == values.tobytes() for name, values in whole.learned.state.items())
-
-
-@pytest.mark.parametrize("kind", [securetm.LDA, securetm.VariationalLDA, securetm.ProdLDA])
-def test_parts_together_teach_what_all_documents_do(kind: Any) -> None:
-    words = sorted(set(" ".join(SUBJECTS).split()))
-    fitted, seed = model(kind), 2 if kind is securetm.VariationalLDA else 0  # from other seeds it settles on a worse optimum
-    for part in range(4):
-        fitted.partial_fit(TEXTS[30 * part : 30 * (part + 1)], epochs=20, seed=seed, vocabulary=words)
-    assert purity(fitted.transform(TEXTS)) > 0.9
 
 
 def test_sums_of_parts_count_every_word_once() -> None:

@@ -16,7 +16,7 @@ from securetm.contracts import Answer, Query
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Unsound
 from securetm.federation.budget.prices import spend_of
-from securetm.models.questions.word_sketch import LONGEST, packed
+from securetm.models.questions.word_sketch import packed
 from securetm.models.questions.word_sums import (
     CELLS,
     OPEN,
@@ -28,7 +28,6 @@ from securetm.models.questions.word_sums import (
     found_words,
     open_among,
     opening,
-    places_of,
     required,
 )
 from securetm.plans.profiles import cohort_of, read_profile
@@ -93,15 +92,6 @@ def searched(parts: Sequence[Corpus], noise: float, rng: np.random.Generator, ro
     return search
 
 
-def test_hardly_any_noise_leaves_every_word_its_weight() -> None:
-    corpus = Corpus.from_strings(documents(np.random.default_rng(2), 1500), name="whole")
-    words, weights, deviations = searched([corpus], 0.02, np.random.default_rng(0), rounds=1).words()
-    true = weights_of(corpus)
-    assert set(words) >= {word for word, weight in true.items() if weight > 1.0 and word in LISTED}
-    assert weights == pytest.approx([true.get(word, 0.0) for word in words], abs=1.0)
-    assert deviations == pytest.approx(0.02)
-
-
 def test_five_parties_find_what_a_curator_would_keep_and_more() -> None:
     """The curator has every document and the exact words, and asks once."""
     texts = documents(np.random.default_rng(3), 4000)
@@ -117,20 +107,6 @@ def test_five_parties_find_what_a_curator_would_keep_and_more() -> None:
     assert counts.min() >= 1
     assert "unlisted" not in found  # no list has it, so nobody can look it up
     assert len(found) > 1.1 * len(searched(parts, noise, rng, rounds=1).words()[0])  # the same budget, asked once
-
-
-def test_frequencies_are_likely_ones_also_of_words_that_were_not_found() -> None:
-    """A word that no document has is rarer than all that were found; one that no list has is as rare as any."""
-    texts = documents(np.random.default_rng(4), 4000)
-    search = searched([Corpus.from_strings(texts, name="whole")], 1.0, np.random.default_rng(0))
-    found = search.words()[0]
-    words = (*found, LISTED[-1], "unlisted")
-    for usual in (None, np.full(len(words), 1 / len(words))):
-        likely = search.frequencies(words, usual)
-        assert likely.sum() == pytest.approx(1)
-        assert 0 < likely[-1] <= likely[-2] < np.median(likely)
-        known = np.array([sum(word in text.split() for text in texts) for word in found[:40]])
-        assert np.corrcoef(np.log(likely[:40]), np.log(known))[0, 1] > 0.8
 
 
 def test_closed_words_leave_the_whole_row_to_open_ones() -> None:
@@ -155,12 +131,6 @@ def test_noise_alone_brings_hardly_a_word() -> None:
     needed = required(300_000)
     assert (np.diff(needed) >= 0).all()
     assert 1.5 < needed[0] < 3 < needed[1000] < needed[-1] < 6
-
-
-def test_words_of_the_same_letters_have_other_cells() -> None:
-    words = ("com", "mom", "moc", "net", "ten", "ram", "mar", "x" * LONGEST)
-    places = [set(row) for row in places_of(packed(words))[0].tolist()]
-    assert all(len(one & other) <= 1 for n, one in enumerate(places) for other in places[:n])
 
 
 @pytest.mark.parametrize("profile", ["dp-central", "dp-distributed", "fortress"])

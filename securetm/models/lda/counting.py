@@ -16,7 +16,7 @@ from scipy import sparse
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Domain, Memory, Public, Rows, State, Terms
 from securetm.errors import BrokenPromise
-from securetm.models.batches import chunks, with_zero
+from securetm.models.batches import chunks, places_among, with_zero
 from securetm.models.document_noise import starts_of
 from securetm.models.estimator import Count, Smoothing
 from securetm.models.mixed_topics import EARLIER, WEIGHT, Completion, MixedTopics
@@ -219,12 +219,9 @@ class Assignments:
             return Assignments(names, self.steps, draw_ends, self.topics)
         topics = np.zeros(int(draw_ends[-1]), dtype=np.uint16)
         steps = np.full(len(names), NEVER, dtype=np.int64)
-        if len(self.names) and len(names):
-            order = np.argsort(self.names, kind="stable")
-            place = order[np.minimum(np.searchsorted(self.names[order], names), len(order) - 1)]
-            met = np.flatnonzero(self.names[place] == names)
-            steps[met] = self.steps[place[met]]
-            topics[_places(draw_ends, met)] = self.topics[_places(self.draw_ends, place[met])]
+        met, place = places_among(self.names, names)
+        steps[met] = self.steps[place]
+        topics[_places(draw_ends, met)] = self.topics[_places(self.draw_ends, place)]
         return Assignments(names, steps, draw_ends, topics)
 
     def known(self) -> Array:

@@ -411,7 +411,7 @@ class LDA(Counting):
     def read(self, documents: Any, words: int) -> SampledDocuments:
         """Each document's words and counts; every token is a draw. Behind noise, every slot is."""
         if documents.perturbed is not None:
-            return Slots.from_documents(documents, words, by_sentence=False)
+            return Slots.from_documents(documents, words)
         return replace(LdaDocuments.from_counts(documents.counts, words), cycles=self.cycles_from(_FEW_TOPICS))
 
     def cycles_from(self, few_topics: int) -> int:

@@ -136,13 +136,6 @@ class SentenceDocuments(SampledDocuments):
         return sparse.csr_array(parts, shape=(len(documents), table.topics * table.words))
 
 
-def slots_of(documents: Any, vocabulary: int, longest: int = 0) -> Slots:
-    """The sentences of documents with noise in place of words. Their ends are public, and so is where they are cut."""
-    token_ends, sentence_ends = _ends(documents, longest)
-    held = Slots.from_documents(documents, vocabulary, by_sentence=True)
-    return replace(held, draw_ends=np.searchsorted(sentence_ends, token_ends), slot_ends=sentence_ends)
-
-
 def _ends(documents: Any, longest: int) -> tuple[Array, Array]:
     """Where documents end, and where their sentences do, none of which is empty; both begin with 0."""
     if documents.sentence_ends is None:
@@ -179,9 +172,9 @@ class SentenceLDA(LDA):
     longest: OrNone = 0  # words of a sentence: a longer one is cut; 0: however long it is
 
     def read(self, documents: Any, words: int) -> SampledDocuments:
-        """Each document's sentences; every sentence is a draw. Behind noise, a sentence is its slots."""
+        """Each document's sentences; every sentence is a draw. Behind noise it is its slots, whose ends are public."""
         if documents.perturbed is not None:
-            return slots_of(documents, words, self.longest)
+            return Slots.from_documents(documents, words, _ends(documents, self.longest)[1])
         return replace(SentenceDocuments.from_documents(documents, words, self.longest), cycles=self.cycles_from(_FEW_TOPICS))
 
     def infer(self, state: State, documents: Any) -> Array:

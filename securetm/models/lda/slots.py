@@ -245,15 +245,13 @@ class Slots(SampledDocuments):
     _sums: dict[int, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)  # of the last draw's topics
 
     @classmethod
-    def from_documents(cls, documents: Any, words: int, by_sentence: bool) -> Self:
-        """The slots of documents (contracts.Documents) behind noise, over that many words."""
+    def from_documents(cls, documents: Any, words: int, slot_ends: Array | None = None) -> Self:
+        """The slots of documents (contracts.Documents) behind noise, over that many words; without `slot_ends`, each is a draw."""
         if len(documents.vocabulary) != words:  # to ask for `counts` would draw them
             raise BrokenPromise("document", len(documents.vocabulary), words)
         token_ends = with_zero(documents.token_ends)
-        if not by_sentence:
-            return cls(token_ends, np.arange(token_ends[-1] + 1), documents.perturbed)
-        sentence_ends = with_zero(documents.sentence_ends)
-        return cls(np.searchsorted(sentence_ends, token_ends), sentence_ends, documents.perturbed)
+        ends = np.arange(token_ends[-1] + 1) if slot_ends is None else slot_ends
+        return cls(np.searchsorted(ends, token_ends), ends, documents.perturbed)
 
     def names(self, keys: Array) -> Array:
         """The name under which each document's topics are remembered, made of its key and its number of draws."""

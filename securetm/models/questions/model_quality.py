@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Memory, State, Terms, TopicModel, Unit
+from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Memory, State, Terms, TopicModel
 from securetm.models.batches import chunks, with_zero
 from securetm.models.quality import npmi, pairs_within, perplexity
 from securetm.models.questions.words import add_rows, presence_terms, total_of
@@ -84,14 +84,13 @@ class CooccurrenceCounts:
     """How many documents hold each top word, and both words of each pair within a topic: all that NPMI needs."""
 
     top: Array
-    unit: Unit = Unit.DOCUMENT
 
     @property
     def terms(self) -> Terms:
         """A row of zeros and ones. The question depends on the model's state: it is asked again when topics change."""
         words, pairs = _words_and_pairs(self.top)
         layout = (Block("documents", (1,)), Block("words", (len(words),)), Block("pairs", (len(pairs),)))
-        return presence_terms(layout, self.unit, data_only=False)
+        return presence_terms(layout, data_only=False)
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         words, pairs = _words_and_pairs(self.top)
@@ -118,13 +117,12 @@ class HeldOut:
     model: TopicModel
     state: State
     seed: int = 0
-    unit: Unit = Unit.DOCUMENT
 
     @property
     def terms(self) -> Terms:
         """Three unbounded real numbers per document: a mechanism that needs a bound has to clip."""
         layout = (Block("log_likelihood", (1,)), Block("tokens", (1,)), Block("documents", (1,)))
-        return Terms(layout, bits=64, unit=self.unit)
+        return Terms(layout, bits=64)
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         """Adds one row per document: the log-likelihood of its unseen words, their number, and 1."""

@@ -60,13 +60,12 @@ class DocumentFrequencies:
     """How many documents there are, and how many hold each word. A document's own row is (1, which words it holds)."""
 
     vocabulary_size: int
-    unit: Unit = Unit.DOCUMENT
 
     @property
     def terms(self) -> Terms:
         """A row of zeros and ones, so its bounds follow from its length."""
         layout = (Block("documents", (1,)), Block("frequencies", (self.vocabulary_size,)))
-        return presence_terms(layout, self.unit, data_only=True)
+        return presence_terms(layout, data_only=True)
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         one = sparse.csr_array(np.ones((len(documents), 1), np.int64))
@@ -168,11 +167,10 @@ def sendable(word: str) -> bool:
 # ---- shared by the questions ---------------------------------------------------------------------------------------
 
 
-def presence_terms(layout: tuple[Block, ...], unit: Unit, *, data_only: bool) -> Terms:
-    """The terms of rows of zeros and ones. Their length bounds a document's row; nothing bounds the sum of a person's rows."""
-    size = sum(block.shape[0] for block in layout)
-    bounds = {"l1": float(size), "l2": float(size) ** 0.5, "linf": 1.0} if unit is Unit.DOCUMENT else {}
-    return Terms(layout, data_only=data_only, domain=Domain.INTEGER, bits=64, unit=unit, **bounds)
+def presence_terms(layout: tuple[Block, ...], *, data_only: bool) -> Terms:
+    """The terms of rows of zeros and ones: their length bounds a document's row."""
+    size = float(sum(block.shape[0] for block in layout))
+    return Terms(layout, data_only=data_only, domain=Domain.INTEGER, bits=64, l1=size, l2=size**0.5, linf=1.0)
 
 
 def total_of(answer: Answer) -> Mapping[str, Array]:

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from lab.synthetic_documents import LdaNodes, lda_nodes
-from securetm.models.lda.lda import LDA
 from securetm.models.mixed_topics import BagDocuments, Completion
-from tests.models.trained_by_hand import rounds
 
 PREVALENCE = np.array([0.6, 0.3, 0.1])
 BY_WORD = np.ascontiguousarray(np.random.default_rng(0).dirichlet(np.full(30, 0.3), 3).T + 1e-6)
@@ -40,15 +37,3 @@ def test_a_document_is_completed_alone_on_any_number_of_threads() -> None:
     prior = Completion.around(BY_WORD, PREVALENCE, 1.0)
     together = prior.shares(BY_WORD, held(*rows), 3)
     np.testing.assert_array_equal(together, np.vstack([prior.shares(BY_WORD, held(row), 1) for row in rows]))
-
-
-def test_titles_are_predicted_better_than_by_word_frequencies() -> None:
-    """Where words are independent: see `test_likely_shares.py`."""
-    nodes = lda_nodes(LdaNodes(1, 10, 300, alpha=0.05, documents=1500, validation_documents=500, shortest=2, longest=6))
-    train, judged = (next(iter(part.values())) for part in (nodes.train, nodes.validation))
-    model = LDA(n_topics=10)
-    state = rounds(model, model.start(train.vocabulary, np.random.default_rng(0)), train, {}, 20)
-    seen, unseen = judged.halves(0)
-    often = 1.0 + np.asarray(train.counts.sum(axis=0)).ravel()
-    alone = (unseen.counts @ np.log(often / often.sum())).sum()
-    assert model.log_likelihood(state, seen, unseen).sum() > alone + 0.5 * unseen.counts.sum()

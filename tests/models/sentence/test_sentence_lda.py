@@ -73,7 +73,7 @@ def test_planted_topics_are_found_behind_noise():
     hidden = behind(planted()[0])
     assert hidden.tokens is None
     model, memory = SentenceLDA(n_topics=3), {}
-    state = rounds(model, model.start(hidden.vocabulary, np.random.default_rng(0)), hidden, memory, 40)
+    state = rounds(model, model.start(hidden.vocabulary, np.random.default_rng(0)), hidden, memory, 20)
     shares = model.topics(state).reshape(3, 3, 20).sum(axis=2)
     assert sorted(shares.argmax(axis=1)) == [0, 1, 2]
     assert shares.max(axis=1).min() > 0.9
@@ -87,6 +87,3 @@ def test_a_sentence_behind_noise_is_its_slots():
     bare = Corpus.from_counts(documents.counts, documents.vocabulary)
     with pytest.raises(UnfitDocuments):
         SentenceLDA().read(behind(bare), 7)
-
-
-# ---- what is given to it -----------------------------------------------------------------------------------------------

@@ -42,12 +42,6 @@ class TestSteps(ModelLaws):
         return TorchModule(**PRECISE)
 
 
-class TestPlainSteps(ModelLaws):
-    @pytest.fixture
-    def model(self) -> TopicModel:
-        return TorchModule(**PRECISE, optimiser="sgd", options={"hidden": 5})
-
-
 class TestGradients(QueryLaws):
     @pytest.fixture
     def query(self) -> Query:

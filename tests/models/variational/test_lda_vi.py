@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -107,22 +106,6 @@ def test_it_finds_what_was_planted() -> None:
     assert found == {frozenset([0]), frozenset([1]), frozenset([2])}
     shares = model.transform(planted())
     assert all(len(np.unique(shares[t::3].argmax(axis=1))) == 1 for t in range(3))
-
-
-def whole_bound(model: VariationalLDA, state: State, documents: Any) -> float:
-    """The evidence lower bound of everything: the documents' own, and how far topics are from their prior."""
-    chances = model.smoothed(state)
-    logs = scipy_digamma(chances) - scipy_digamma(chances.sum(axis=1, keepdims=True))
-    topics = ((model.eta - chances) * logs).sum() + gammaln(chances).sum() - gammaln(chances.sum(axis=1)).sum()
-    topics += len(chances) * (gammaln(WORDS * model.eta) - WORDS * gammaln(model.eta))
-    return float(topics - DocumentBounds.found(model, state, model.counted(documents, WORDS)).values.sum())
-
-
-def test_the_whole_bound_rises_in_every_round() -> None:
-    documents, model = planted(), VariationalLDA(n_topics=3)
-    bounds = [whole_bound(model, after(model, rounds, documents), documents) for rounds in range(1, 9)]
-    assert all(now >= before - 0.1 for before, now in pairwise(bounds))
-    assert bounds[-1] > bounds[0] + 100
 
 
 def test_batches_fade_at_the_public_rate() -> None:
