@@ -440,12 +440,10 @@ def _split(documents: Any, validation: Any, share: float, tokeniser: Tokeniser |
 
 
 def _check_fit(epochs: Any, early_stopping: float, patience: int) -> None:
-    if not isinstance(epochs, Integral) or epochs < 1:
-        raise BadSetting("fit", "epochs", str(epochs), "must be a whole number, at least 1")
-    if not 0 <= early_stopping < 1:
-        raise BadSetting("fit", "early_stopping", str(early_stopping), "must be at least 0 and below 1")
-    if patience < 1:
-        raise BadSetting("fit", "patience", str(patience), "must be at least 1")
+    fine = isinstance(epochs, Integral) and epochs >= 1
+    require(fine, "fit", "epochs", epochs, "must be a whole number, at least 1")
+    require(0 <= early_stopping < 1, "fit", "early_stopping", early_stopping, "must be at least 0 and below 1")
+    require(patience >= 1, "fit", "patience", patience, "must be at least 1")
 
 
 def _per_word(model: TopicModel, state: State, documents: Any) -> float:

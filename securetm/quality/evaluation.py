@@ -195,12 +195,17 @@ def _macro_f1(judged: TopicsOnDocuments) -> FigureValue:
     return FigureValue(judged.classified.macro_f1)
 
 
+def _perplexity(likelihood: Array, words: Array) -> FigureValue:
+    found = perplexity_with_interval(likelihood, words)
+    return FigureValue(found["held_out"], found["held_out_low"], found["held_out_high"])
+
+
 def _held_out(judged: TopicsOnDocuments) -> FigureValue:
-    return FigureValue(*perplexity_with_interval(judged.likelihood, judged.unseen_words).values())
+    return _perplexity(judged.likelihood, judged.unseen_words)
 
 
 def _folded(judged: TopicsOnDocuments) -> FigureValue:
-    return FigureValue(*perplexity_with_interval(judged.folded_likelihood, judged.unseen_words).values())
+    return _perplexity(judged.folded_likelihood, judged.unseen_words)
 
 
 def _tss(judged: TopicsOnDocuments) -> FigureValue:

@@ -297,11 +297,6 @@ def shared_words(one: JudgedTopics, other: JudgedTopics, words: int = 10) -> Arr
     return np.array([[len(mine & theirs) / len(mine | theirs) for theirs in right] for mine in left])
 
 
-def shared_weight(one: JudgedTopics, other: JudgedTopics) -> Array:
-    """The affinity of every topic of one with every topic of the other (one minus the squared Hellinger distance)."""
-    return affinity(*on_common_words(one, other))
-
-
 def on_common_words(one: JudgedTopics, other: JudgedTopics) -> tuple[Array, Array]:
     """The weights of both over the words of either; a word that a model does not have has no weight in it."""
     assert one.weights is not None
@@ -331,4 +326,4 @@ def stability(runs: Sequence[JudgedTopics], words: int = 10) -> float:
 
 def weight_stability(runs: Sequence[JudgedTopics]) -> float:
     """The mean affinity of matched topics' weights, over all pairs of runs."""
-    return float(np.mean([matched(shared_weight(*pair)).mean() for pair in combinations(runs, 2)]))
+    return float(np.mean([matched(affinity(*on_common_words(*pair))).mean() for pair in combinations(runs, 2)]))

@@ -70,7 +70,7 @@ def first_topics(first: int, last: int, draw_ends: Array, noise: Array, known: A
 
 
 @njit(cache=True, nogil=True)
-def draw_pieces(  # noqa: C901 - in one function, so that the arrays' references are counted once
+def draw_pieces(  # noqa: C901 - in one function: parted in four it took a fifth longer
     first: int,
     last: int,
     layout: DrawLayout,
@@ -246,7 +246,7 @@ class Slots(SampledDocuments):
 
     @classmethod
     def from_documents(cls, documents: Any, words: int, slot_ends: Array | None = None) -> Self:
-        """The slots of documents (contracts.Documents) behind noise, over that many words; without `slot_ends`, each is a draw."""
+        """The slots of documents behind noise, over that many words; without `slot_ends` each of them is a draw."""
         if len(documents.vocabulary) != words:  # to ask for `counts` would draw them
             raise BrokenPromise("document", len(documents.vocabulary), words)
         token_ends = with_zero(documents.token_ends)

@@ -288,25 +288,6 @@ def _add(factor: Any, row: Array, out: Array) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _add_four(factors: Array, rows: Array, out: Array) -> None:
-    a, b, c, d = factors[0], factors[1], factors[2], factors[3]
-    first, second, third, fourth = rows[0], rows[1], rows[2], rows[3]
-    for k in range(len(out)):
-        first_two: Any = fma(b, second[k], fma(a, first[k], out[k]))  # type: ignore[call-arg]
-        out[k] = fma(d, fourth[k], fma(c, third[k], first_two))
-
-
-@njit(cache=True, error_model="numpy")
-def _combine(factors: Array, rows: Array, out: Array) -> None:
-    """The rows times their factors, added one after the other."""
-    whole = len(rows) - len(rows) % 4
-    for i in range(0, whole, 4):
-        _add_four(factors[i : i + 4], rows[i : i + 4], out)
-    for i in range(whole, len(rows)):
-        _add(factors[i], rows[i], out)
-
-
-@njit(cache=True, error_model="numpy")
 def _activate(x: Array, value: Array, slope: Array) -> None:
     """softplus and its slope, from one exponential."""
     for i in range(x.shape[0]):
@@ -471,7 +452,7 @@ class FusedKernels:
         _scatter((batch.ends, batch.words, batch.inputs), back.numpy(), out.numpy())
 
     def dense(self, rows: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-        """rows @ weights + bias."""
+        """rows @ weights + bias, in the precision of the rows."""
         out = np.zeros((len(rows), weights.shape[1]), rows.numpy().dtype) if bias is None else _filled(len(rows), bias)
         add_product(rows.numpy(), weights.numpy(), out)
         return torch.from_numpy(out)
@@ -484,12 +465,6 @@ class FusedKernels:
         """rows @ weights.T."""
         out = np.zeros((len(rows), len(weights)), rows.numpy().dtype)
         add_product_transposed(rows.numpy(), weights.numpy(), out)
-        return torch.from_numpy(out)
-
-    def combined(self, factors: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        """factors @ rows, in the precision of the factors."""
-        out = np.zeros(rows.shape[1], factors.numpy().dtype)
-        _combine(factors.numpy(), rows.numpy(), out)
         return torch.from_numpy(out)
 
     def activate(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -67,7 +67,7 @@ class ProductDecoded:
     def add_gradient(self, scale: Tensor, parts: dict[str, Any]) -> None:
         """Adds the weighted gradients of topics and background."""
         self.kernels.add_outer(self.shares * scale[:, None], self.passed.back, parts["topics"])
-        parts["background"].copy_(self.kernels.combined(scale, self.passed.after))
+        parts["background"].copy_(self.kernels.dense(scale[None], self.passed.after)[0])
 
     def background_squares(self) -> Array:
         """The squared lengths of the gradients after layer normalisation, which are the background's own."""

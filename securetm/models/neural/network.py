@@ -203,10 +203,10 @@ class NetworkLosses:
             flat = torch.zeros(self._net.shape.size, dtype=scale.dtype, device=scale.device)
             parts = self._net.shape.views(flat)
             self._add_first(scale, parts)
-            parts["words_bias"].copy_(self._kernels.combined(scale, self._words))
+            parts["words_bias"].copy_(self._kernels.dense(scale[None], self._words)[0])
             for name, (inward, outward) in self._dense.items():
                 self._kernels.add_outer(inward * scale[:, None], outward, parts[name])
-                parts[f"{name}_bias"].copy_(self._kernels.combined(scale, outward))
+                parts[f"{name}_bias"].copy_(self._kernels.dense(scale[None], outward)[0])
             self._decoded.add_gradient(scale, parts)
             return flat.cpu().numpy()
 

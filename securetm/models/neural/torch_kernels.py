@@ -43,9 +43,6 @@ class TorchKernels:
     def back(self, rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         return rows @ weights.to(rows.dtype).T
 
-    def combined(self, factors: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        return factors @ rows.to(factors.dtype)
-
     def activate(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return softplus(x), torch.sigmoid(x)
 
