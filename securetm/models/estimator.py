@@ -440,7 +440,7 @@ def _split(documents: Any, validation: Any, share: float, tokeniser: Tokeniser |
 
 
 def _check_fit(epochs: Any, early_stopping: float, patience: int) -> None:
-    fine = isinstance(epochs, Integral) and epochs >= 1
+    fine = isinstance(epochs, Integral) and int(epochs) >= 1
     require(fine, "fit", "epochs", epochs, "must be a whole number, at least 1")
     require(0 <= early_stopping < 1, "fit", "early_stopping", early_stopping, "must be at least 0 and below 1")
     require(patience >= 1, "fit", "patience", patience, "must be at least 1")

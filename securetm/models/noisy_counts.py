@@ -123,42 +123,54 @@ def sizes_behind(found: Array, deviations: Array) -> tuple[Array, float]:
     least = max(min(_SMALL * float(np.median(deviations)), 1e-3 * most), most / _RANGE)
     grid = np.exp(np.linspace(math.log(least), math.log(most), _SIZES))
     out = np.empty(len(found))
-    evidence = _fit(found, deviations, grid, _SIZE_PASSES, out)
+    evidence = _means_of_sizes(found, deviations**2, grid, ((grid[1] / grid[0] - 1.0) * grid) ** 2, _SIZE_PASSES, out)
     return out, float(evidence)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _fit(found: Array, deviations: Array, grid: Array, passes: int, out: Array) -> float:
-    """Sets `out` to the posterior means after so many steps of expectation maximisation. Returns the log density."""
-    widths, most = ((grid[1] / grid[0] - 1.0) * grid) ** 2, np.empty(len(found))
-    chances, weights = _chances_of_sizes(found, deviations, grid, widths, most), np.full(len(grid), 1.0 / len(grid))
+def _means_of_sizes(found: Array, noise: Array, middles: Array, widths: Array, passes: int, out: Array) -> float:
+    """Sets `out` to the posterior means under the fitted mixture. Returns the log density of all numbers."""
+    chances, most, weights = _fitted(found, np.ones(len(found)), noise, middles, widths, passes)
     evidence = 0.0
-    for _ in range(passes):
-        weigh(chances, weights)
     for v in range(len(found)):
-        total, mean, noise = 0.0, 0.0, deviations[v] ** 2
-        for g in range(len(grid)):
+        total, mean = 0.0, 0.0
+        for g in range(len(middles)):
             chance = chances[v, g] * weights[g]
             total += chance
-            mean += chance * (found[v] * widths[g] + grid[g] * noise) / (widths[g] + noise)
+            mean += chance * (found[v] * widths[g] + middles[g] * noise[v]) / (widths[g] + noise[v])
         out[v] = mean / total
         evidence += most[v] + math.log(total)
     return evidence
 
 
+# ---- mixtures of normal variables whose weights make noised numbers most probable -----------------------------------------
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
-def _chances_of_sizes(found: Array, deviations: Array, grid: Array, widths: Array, most: Array) -> Array:
-    """The density of each number under each part of the mixture, the largest of each number 1; its logarithm is in `most`."""
-    chances = np.empty((len(found), len(grid)))
-    for v in range(len(found)):
-        most[v] = -math.inf
-        for g in range(len(grid)):
-            variance = deviations[v] ** 2 + widths[g]
-            chances[v, g] = -0.5 * ((found[v] - grid[g]) ** 2 / variance + math.log(variance))
-            most[v] = max(most[v], chances[v, g])
-        for g in range(len(grid)):
-            chances[v, g] = math.exp(chances[v, g] - most[v])
-    return chances
+def _chances_of(found: float, scale: float, noise: float, middles: Array, widths: Array, out: Array) -> float:
+    """The density under each part of the mixture, the largest 1. Returns the logarithm of that one."""
+    most = -math.inf
+    for g in range(len(out)):
+        variance = scale * widths[g] + noise
+        out[g] = -0.5 * ((found - middles[g]) ** 2 / variance + math.log(variance))
+        most = max(most, out[g])
+    for g in range(len(out)):
+        out[g] = math.exp(out[g] - most)
+    return most
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fitted(
+    found: Array, scales: Array, noise: Array, middles: Array, widths: Array, passes: int
+) -> tuple[Array, Array, Array]:
+    """Each number's density under each part and the logarithm of its divisor; the weights after so many steps."""
+    chances, most = np.empty((len(found), len(middles))), np.empty(len(found))
+    weights = np.full(len(middles), 1.0 / len(middles))
+    for n in range(len(found)):
+        most[n] = _chances_of(found[n], scales[n], noise[n], middles, widths, chances[n])
+    for _ in range(passes):
+        weigh(chances, weights)
+    return chances, most, weights
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -190,40 +202,18 @@ def means_around(found: Array, centres: Array, scale: Array, noise: Array) -> Ar
     apart, variances = (found - centres).ravel(), np.ascontiguousarray(noise).ravel()
     some = slice(None, None, -(-len(apart) // _FITTED))
     out = np.empty(len(apart))
-    weights = _fitted_spreads(apart[some].copy(), squares[some].copy(), variances[some].copy(), _SPREADS, _SPREAD_PASSES)
+    fitted_to = (apart[some].copy(), squares[some].copy(), variances[some].copy())
+    _, _, weights = _fitted(*fitted_to, np.zeros(len(_SPREADS)), _SPREADS, _SPREAD_PASSES)
     _set_means(apart, squares, variances, _SPREADS, weights, out)
     around: Array = centres + out.reshape(found.shape)
     return around
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _chances_of_spreads(apart: float, square: float, noise: float, spreads: Array, out: Array) -> None:
-    """The density under each part of the mixture, the largest 1."""
-    most = -math.inf
-    for g in range(len(spreads)):
-        both = square * spreads[g] + noise
-        out[g] = -0.5 * (apart * apart / both + math.log(both))
-        most = max(most, out[g])
-    for g in range(len(spreads)):
-        out[g] = math.exp(out[g] - most)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _fitted_spreads(apart: Array, squares: Array, noise: Array, spreads: Array, passes: int) -> Array:
-    """The weights of the parts after so many steps of expectation maximisation."""
-    chances, weights = np.empty((len(apart), len(spreads))), np.full(len(spreads), 1.0 / len(spreads))
-    for n in range(len(apart)):
-        _chances_of_spreads(apart[n], squares[n], noise[n], spreads, chances[n])
-    for _ in range(passes):
-        weigh(chances, weights)
-    return weights
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _set_means(apart: Array, squares: Array, noise: Array, spreads: Array, weights: Array, out: Array) -> None:
-    chances = np.empty(len(spreads))
+    chances, middles = np.empty(len(spreads)), np.zeros(len(spreads))
     for n in range(len(apart)):
-        _chances_of_spreads(apart[n], squares[n], noise[n], spreads, chances)
+        _chances_of(apart[n], squares[n], noise[n], middles, spreads, chances)
         total, kept = 0.0, 0.0
         for g in range(len(spreads)):
             chance, variance = chances[g] * weights[g], squares[n] * spreads[g]

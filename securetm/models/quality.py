@@ -1,6 +1,6 @@
 """Quality figures of topics: coherence, diversity, perplexity and agreement, from counts and topics that the caller holds.
 
-A federation measures coherence and perplexity through the questions of `queries.py`; a party uses its own corpus.
+A federation measures coherence and perplexity through the questions of `questions/model_quality.py`.
 """
 
 from __future__ import annotations
