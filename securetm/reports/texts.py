@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +117,7 @@ def _environment() -> Environment:
         "len": len,
         "zip": zip,
         "form": format,
+        "exp": exp,
     }
     made.globals["quoted"] = lambda parts: listed(f"“{one}”" for one in parts)
     made.filters |= {"capital": capital, "small": lambda text: text[:1].lower() + text[1:], "all": listed}

@@ -360,18 +360,6 @@ _MOST_CELLS = 4000  # of the table of topics by party: with more, only the large
 _TINTS = 8  # of its cells
 _FEW_PARTIES = 12  # by which the topics can be sorted
 _IN_LIST = 8  # words of a topic
-_NO_TEXT = "This page holds no document. All words in it are from the model's list of words."
-_QUOTES = "This page shows words of documents in their order. It is for whoever may read these documents, and for nobody else."
-_SHARES = (
-    "Shares of topics, and how well the model predicts, were measured on documents, after the training and without noise. No "
-    "privacy budget covers them. A page made with --model-only leaves them out."
-)
-_MODEL_ONLY = "Everything here follows from the model alone. Whoever has the model knows it already."
-_SCALING = (
-    "The map shows roots of Jensen-Shannon divergences in two dimensions (classical scaling); some distances are distorted."
-)
-_ALONE = "This page asks no server for anything. Labels that you give to topics are lost with it unless you save them."
-_RELEVANCE = "Relevance is that of Sievert and Shirley (2014)."
 
 
 def write_topic_page(shown: ShownTopics, path: Path) -> None:
@@ -383,15 +371,12 @@ def topic_page(shown: ShownTopics) -> str:
     """The text of the page."""
     everywhere, logs = logarithms(overall(shown.topics, shown.shares)), logarithms(shown.topics)
     heat, left_out = _heat(shown) if shown.by_party else ([], "")
-    known = shown.shares is not None
     return page(
         "topics.html",
         f"Topics of {printable(shown.title)}",
         ("page", "topic_page"),
         "topic_page",
         shown=shown,
-        warnings=[text for text in (shown.danger, _QUOTES if shown.behind else "") if text],
-        size="A large circle takes a large part of the documents" if known else "Their sizes are not known",
         longest=LONGEST,
         steps=STEPS,
         start=START,
@@ -403,7 +388,7 @@ def topic_page(shown: ShownTopics) -> str:
         shares=None if shown.shares is None else [_percent(share) for share in shown.shares],
         heat=heat,
         left_out=left_out,
-        notes=_notes(shown),
+        version=__version__,
         data=page_data(shown),
     )
 
@@ -446,12 +431,6 @@ def _heat(shown: ShownTopics) -> tuple[list[tuple[int, str, list[tuple[int, str]
         for topic in kept
     ]
     return rows, left_out
-
-
-def _notes(shown: ShownTopics) -> list[str]:
-    known = _SHARES if shown.measured else _MODEL_ONLY
-    said = (known, "" if shown.behind else _NO_TEXT, f"{_SCALING} {_RELEVANCE}", f"{_ALONE} Made by securetm {__version__}.")
-    return [text for text in said if text]
 
 
 def _percent(share: float) -> str:

@@ -188,34 +188,6 @@ def test_no_budget_is_offered_that_the_page_to_sign_warns_of(profile: str, docum
     assert said.json["forecast"]["setting"]["epsilon"] == OFFERED[profile]
 
 
-def test_a_budget_that_fails_is_said_first_with_one_that_passes() -> None:
-    said = securetm("choose", *SIZES, *READER, "--epsilon", "8")
-    first = " ".join(said.err.split()) or " ".join(said.out.split())
-    assert first.startswith("Epsilon 8 is above 99 times in 100, from which `securetm report` warns")
-    assert "99.97 times in 100" in first
-    assert "--epsilon 4 stays below it" in first
-    assert "a limit that securetm chose, and no law" in first
-    passing = securetm("choose", *SIZES, *READER, "--epsilon", "4", "--json").json["guess_limit"]
-    assert (passing["passes"], "passing_epsilon" in passing) == (True, False)
-
-
-def test_where_nothing_fits_every_claim_that_is_lacking_is_named() -> None:
-    fears = ("--looks", "coordinator", "--hide", "document", "--breaks", "coordinator", "--colluding", "0")
-    said = securetm("choose", "--parties", "3", *SIZES[2:], *fears, "--json")
-    nearest = {one["profile"]: one for one in said.json["next_best"]}
-    assert {"fortress", "dp-local"} <= set(nearest)  # the one that lacks least, and the one that can run with three parties
-    lacks = {(one["claim"], one["against"]) for one in nearest["dp-local"]["lacks"]}
-    assert lacks == {
-        ("sees only sums", "coordinator"),
-        ("cannot speak for a party", "coordinator"),
-        ("cannot show parties different cohorts", "coordinator"),
-    }
-    assert all(
-        one["lost_because"].count("it does not promise that") == sum(1 for gap in one["lacks"] if gap["against"])
-        for one in nearest.values()
-    )
-
-
 def test_a_run_of_the_plan_has_the_parties_of_the_plan(tmp_path: Path) -> None:
     """The trial as it is printed, on its own corpus, and without saying who holds what."""
     write_documents(tmp_path / "notes.jsonl", 40)

@@ -59,17 +59,6 @@ def test_what_is_left_out_is_counted_for_each_party_and_for_the_source(tmp_path:
     assert 0 <= first < training or training < 0
 
 
-def test_a_division_leaves_nothing_over(tmp_path: Path) -> None:
-    labelled = [{"label": name, "text": text} for name, text in SUBJECTS.items() for _ in range(21)]
-    (tmp_path / "documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in labelled), encoding="utf-8")
-    for how in ("dirichlet", "equal"):
-        said = securetm(*RUN.split(), "--partition", how, "--parties", "4", "--out", f"runs/{how}")
-        assert said.code == 0, said.err
-        assert said.json["source"]["dropped"] == []
-        assert sum(said.json["documents"][name]["all"] for name in said.json["parties"]) == 63
-        assert "Left out" not in said.err
-
-
 def test_documents_without_an_agreed_word_are_counted_too(tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("river\nlake\njudge\ncourt\n", encoding="utf-8")
     said, words = run(tmp_path, "--partition", "column", "--vocabulary", "words.txt")

@@ -12,7 +12,6 @@ from securetm.auditing.evidence import Evidence, to_keep, write_evidence
 from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.record import Finding, Measured
 from securetm.plans.profiles import profile_names, read_profile
-from securetm.threats import threat_model_names
 from tests.effort import worked
 from tests.reports.audits import finding
 
@@ -55,21 +54,6 @@ def only_claim(facts: Any) -> Any:
     coordinator = facts["threat_models"][0]["adversaries"][0]
     assert coordinator["adversary"] == "coordinator"
     return coordinator["required"][0]
-
-
-def test_a_claim_that_held_is_told_with_its_figures(tmp_path: Path) -> None:
-    said = threats("masked", kept(tmp_path, "masked", result("masked")))
-    assert said.code == 0, said.err
-    claim = only_claim(said.json)
-    assert (claim["claim"], claim["colluding"], claim["gap"], claim["result"]) == (SUMS, 2, "", "not refuted")
-    assert [(one["by"], one["colluding"]) for one in claim["claimed_by"]] == [("aggregation masked", 2)]
-    (tried,) = claim["tried_by"]
-    assert (tried["attack"], tried["model"], tried["date"]) == ("gradient_inversion", "prodlda", "2026-11-21")
-    assert (tried["value"], tried["low"], tried["high"]) == (0.0, 0.0, 0.012)
-    assert tried["stale"] == []
-    words = " ".join(said.err.split())
-    assert "no evidence of safety" in words
-    assert "1 of 1 were tried, some of them with fewer helpers than are feared, none broken" in words
 
 
 def test_a_claim_that_was_refuted_exits_1(tmp_path: Path) -> None:
@@ -147,16 +131,6 @@ def test_eighty_letters_are_enough_and_what_changed_is_said_once(tmp_path: Path,
     assert words.count("stale:") == 1
     assert words.count("changed since") == 1
     assert max(map(len, threats("masked", tmp_path).err.splitlines())) <= 80
-
-
-def test_every_threat_model_is_shown_on_demand(tmp_path: Path) -> None:
-    own, whole = threats("masked", tmp_path), threats("masked", tmp_path, "--all")
-    assert [one["name"] for one in own.json["threat_models"]] == ["curious_coordinator"]
-    assert sorted(one["name"] for one in whole.json["threat_models"]) == sorted(threat_model_names())
-    assert whole.code == 0  # gaps in threat models that it was not made for are shown, and are no failure
-    gaps = {one["name"]: one["gaps"] for one in whole.json["threat_models"]}
-    assert gaps["hostile_coordinator"] > 0
-    assert [one["own"] for one in whole.json["threat_models"]].count(True) == 1
 
 
 def test_an_attack_with_more_eyes_or_helpers_says_nothing_of_a_weaker_adversary(tmp_path: Path) -> None:

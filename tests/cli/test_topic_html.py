@@ -47,16 +47,6 @@ def test_the_page_of_a_simulation(here: Path, demo: Said) -> None:
     assert all("unsure" not in topic for topic in data["topics"])  # nobody added noise
 
 
-def test_a_page_of_nothing_but_the_model(here: Path, demo: Said) -> None:
-    assert securetm("topics", "runs/demo", "--html", "model.html", "--model-only").code == 0
-    text, data = Path("model.html").read_text("utf-8"), data_of(Path("model.html"))
-    assert data["shares"] is None
-    assert data["parties"] == []
-    assert Path("model.html").stat().st_mode & 0o777 == 0o666 & ~_umask()
-    for name in ("north", "perplexity", "Topics by party", "300 documents"):
-        assert name not in text
-
-
 def test_documents_of_a_party_and_of_a_file(here: Path, demo: Said) -> None:
     assert securetm("topics", "runs/demo", "--html", "north.html", "--documents", "--party", "north").code == 0
     behind = data_of(Path("north.html"))["behind"]

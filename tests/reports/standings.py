@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
-from securetm.federation.coordinator.status import ANSWERED, ASKED, AWAY, CONNECTED, TRAINING, Facts, PartyStatus
+from securetm.federation.coordinator.status import ANSWERED, ASKED, AWAY, CONNECTED, TRAINING, PartyStatus
 
 PARTIES = {
     "hospital-north": PartyStatus(ANSWERED, 117, 33_900_512, 71_004_211),
@@ -37,4 +38,6 @@ def facts(**changed: Any) -> dict[str, Any]:
         "seconds_left": 908.4,
         "epsilon": {"unit": "document", "epsilon": 4.0613, "delta": 1e-5, "budget": 8.0},
     }
-    return Facts(**{**whole, **changed}).tables()
+    whole |= changed
+    parties = {name: asdict(party) for name, party in whole["parties"].items()}
+    return {**whole, "survivors": list(whole["survivors"]), "parties": parties}

@@ -35,15 +35,6 @@ def test_it_asks_for_nothing_but_itself_and_the_browser_has_nothing_to_complain_
     assert tab.asks("document.querySelectorAll('script').length") == 0
 
 
-@pytest.mark.parametrize("width", [400, 700, 1100])
-def test_nothing_sticks_out_on_any_screen(tab: Tab, page: Path, width: int) -> None:
-    tab.wide(width)
-    tab.open(page)
-    tab.asks("document.querySelectorAll('details').forEach(e => e.open = true)")
-    assert tab.asks(_WIDE) == 0
-    assert json.loads(str(tab.asks(_STICK_OUT))) == []
-
-
 def test_what_is_claimed_or_leaked_is_unfolded_on_paper(tab: Tab, page: Path) -> None:
     tab.wide(793)
     tab.open(page)

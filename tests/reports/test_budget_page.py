@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from securetm.errors import Mistake
-from securetm.reports.budget import page, show_report, write_page
+from securetm.reports.budget import page, write_page
 from securetm.reports.document import cell
 
 from .sheets import SHEET, STATEMENT
@@ -80,18 +78,6 @@ def test_a_page_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
         write_page(SHEET, tmp_path / "nowhere" / "page.html")
     write_page(SHEET, tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == page(SHEET)
-
-
-@pytest.mark.parametrize("width", [80, 120])
-def test_the_terminal_shows_all_within_its_width(width: int) -> None:
-    out = StringIO()
-    show_report(SHEET, Console(file=out, width=width, highlight=False))
-    rows = out.getvalue().splitlines()
-    assert max(map(len, rows)) <= width
-    text = " ".join(out.getvalue().replace("│", " ").split())
-    assert STATEMENT in text
-    for said in ("! Something <is> wrong.", "PLD", "2.102", "Prices", "1,200", "• A note.", "tight & sound", "GDP", "3 %"):
-        assert said in text
 
 
 def test_cells() -> None:

@@ -42,23 +42,6 @@ def test_the_tables_are_what_would_be_computed_now(place: int) -> None:
     assert held == pytest.approx(budget_curves.unsampled(place), rel=1e-4, abs=1e-4)
 
 
-def test_the_tables_rise() -> None:
-    """A page looks up the next setting that spends at least as much, and that is one only where tables are monotone."""
-    columns = list(zip(*tables()["unsampled"]["epsilon"], strict=True))
-    for column in columns:
-        told = [math.inf if epsilon < 0 else epsilon for epsilon in column]
-        assert told == sorted(told)
-    cube = [
-        [[math.inf if row[2] < 0 else row[2] for row in counts] for counts in noises]
-        for noises in tables()["sampled"]["epsilon"]
-    ]
-    for rate, noises in enumerate(cube):
-        for noise, counts in enumerate(noises):
-            assert counts == sorted(counts)
-            assert noise == 0 or all(less >= more for less, more in zip(noises[noise - 1], counts, strict=True))
-            assert rate == 0 or all(less <= more for less, more in zip(cube[rate - 1][noise], counts, strict=True))
-
-
 def test_sliders_begin_at_what_can_be(tmp_path: Path) -> None:
     for more, said in (
         ("--delta 1e-3", "--delta is 0.001; it is not tabulated"),
@@ -212,19 +195,3 @@ def test_the_page_works_by_keyboard_and_has_names_for_a_screen_reader(opened: Ta
     assert opened.asks(nameless) == []
     assert opened.asks("document.getElementById('noise').getAttribute('aria-valuetext')") == "4"
     assert "grows with the rounds" in opened.asks("document.getElementById('curve').getAttribute('aria-label')")
-
-
-@pytest.mark.parametrize("width", [320, 768])
-def test_the_page_fits_narrow_screens_and_both_schemes(width: int, opened: Tab) -> None:
-    opened.wide(width)
-    wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert opened.asks(wider) == 0
-    paper = "getComputedStyle(document.body).backgroundColor"
-    light = opened.asks(paper)
-    opened.medium("screen", "dark")
-    assert opened.asks(paper) != light
-    opened.medium("print", "dark")
-    assert opened.asks(paper) == "rgb(255, 255, 255)"
-    assert opened.pdf().startswith(b"%PDF")
-    assert len(opened.requested()) == 1
-    assert failures(opened) == []

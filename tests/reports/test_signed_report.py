@@ -17,14 +17,13 @@ from securetm.contracts import Budget, Unit
 from securetm.credentials.keys import fingerprint_of
 from securetm.plans.profiles import read_profile
 from securetm.reports.audits.wording import figure, tries
-from securetm.reports.document import Table
 from securetm.reports.markdown import in_markdown
 from securetm.reports.pages import in_html
 from securetm.reports.statement import sources as report_sources
 from securetm.reports.statement.annex import annex, signed_report
 from securetm.reports.statement.guesses import right_guesses
 from securetm.reports.statement.pdf import in_pdf
-from securetm.reports.statement.questions import OTHER_MODEL, SAME_MODEL, THIS_RUN, SignedReport
+from securetm.reports.statement.questions import OTHER_MODEL, SAME_MODEL, SignedReport
 from securetm.reports.statement.sources import ReportSources
 
 from .audits import AUDIT, CLAIM, IDLE, LEAK, changed
@@ -122,12 +121,6 @@ def test_without_an_audit_it_says_what_was_not_tried() -> None:
     assert any("“Can another party?”: tried nowhere" in one for one in of.not_tried)
 
 
-def test_nothing_is_learned_from_what_tested_nothing_and_the_reason_is_said() -> None:
-    of = report("masked", changed(IDLE, claimed=True, why="there was nothing to try it on"))
-    assert of.answers[READ].standing == NOT_TESTED
-    assert any("nothing was learned, because there was nothing in this run to try it on" in one for one in of.not_tried)
-
-
 def test_what_an_audit_left_out_for_a_reason_is_named_with_it() -> None:
     why = "to speak of 0.1 % false alarms it needs 3,688 documents that were not trained on, and this run has 14"
     audit = replace(audit_of(CLAIM), not_tried=(f"the attack “Who was in it” (membership): {why}", "the attack “X” (y)"))
@@ -160,12 +153,6 @@ def test_two_who_work_together_are_never_said_to_get_less_than_one_of_them() -> 
     assert "Beside that: 1 attempt on this run failed." in answer.sentence
     alone = report("masked", helped).answers[COLLUDE]
     assert (alone.standing, alone.short) == (HELD, "1 attempt on this run failed.")
-
-
-def test_the_figure_of_what_got_out_stands_in_the_answer_itself() -> None:
-    found, sentence = LEAK.outcome.measured, report("masked", LEAK).answers[READ].sentence
-    assert figure(found) in sentence
-    assert tries(found) in sentence
 
 
 def test_a_budget_that_hardly_limits_is_said_in_the_short_answer() -> None:
@@ -226,22 +213,6 @@ def test_another_model_never_heads_an_answer(own_evidence: Path) -> None:
 
 
 @pytest.mark.usefixtures("fresh")
-def test_a_promise_that_was_broken_with_another_model_stops_the_hand_over_all_the_same(own_evidence: Path) -> None:
-    keep(own_evidence, changed(CLAIM, verdict=REFUTED, measured=LEAK.outcome.measured, model="prodlda"))
-    assert signed_report(sources("masked", model="lda")).recommendation.startswith("Do not hand over this model")
-
-
-@pytest.mark.usefixtures("fresh")
-def test_what_was_tried_on_this_run_is_said_before_all_else(own_evidence: Path) -> None:
-    keep(own_evidence, LEAK)
-    answer = report("masked", CLAIM).answers[READ]
-    assert answer.standing == OPEN
-    assert answer.short == "1 attempt on this run failed; yes, in part, in our trials of this profile and model."
-    assert answer.sentence.index("on this run") < answer.sentence.index("in our trials")
-    assert [one.place for one in answer.tried] == [THIS_RUN, SAME_MODEL]
-
-
-@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize(
     ("epsilon", "unit", "claimed"),
     [
@@ -279,30 +250,6 @@ def test_a_coordinator_who_sees_no_ledger_claims_what_was_agreed(own_evidence: P
     assert signed_report(unknown).answers[READ].standing == HELD  # 8 per document is the profile's own
     other = with_changes(unknown, budget=Budget(Unit.PERSON, 8.0, 1e-5))
     assert signed_report(other).answers[READ].standing == NOT_TESTED
-
-
-def test_a_failure_says_what_was_promised_how_hard_it_was_tried_and_what_could_have_come_out() -> None:
-    answer, found = report("masked", changed(CLAIM, spent="4 rounds, 300 documents")).answers[READ], CLAIM.outcome.measured
-    assert "Promised is: " in answer.sentence
-    shown = "is shown totals over several parties, and no single answer; what a total says can be worked out"
-    assert f"{shown}, even if 2 parties help" in answer.sentence
-    assert f"{figure(found)} documents rebuilt with every counted word right, {tries(found)}" in answer.sentence
-    assert "an ideal attacker, never wrong, would surely have reached 98.8\N{NO-BREAK SPACE}%" in answer.sentence
-    assert "It was tried with 4 rounds, 300 documents." in answer.sentence
-    for text in texts(report("masked", CLAIM)).values():
-        assert "an ideal attacker, never wrong, would surely have reached 98.8 % by as many tries" in text
-        assert "cannot be done" not in text
-
-
-def test_five_marks_stand_on_top_of_every_form() -> None:
-    of = report("masked", CLAIM, LEAK, changed(CLAIM, helpers=2))
-    first = annex(of).sections[0]
-    (table,) = (block for block in first.blocks if isinstance(block, Table))
-    assert [row[:2] for row in table.rows] == [(one.question, one.standing) for one in of.answers]
-    for text in texts(of).values():
-        places = [text.index(one.question) for one in of.answers]
-        assert places == sorted(places)
-        assert places[-1] < text.index(of.recommendation)
 
 
 def test_a_model_without_noise_is_the_same_as_one_without_protection(own_evidence: Path) -> None:
@@ -367,15 +314,6 @@ def test_what_a_person_spends_follows_from_what_a_document_spends() -> None:
     assert "is right at most 88.1 times in 100" in said
     assert "Per person it is more: 3.999 for 2 documents (delta = 8.39e-05); 9.998 for 5 documents" in said
     assert report("masked").spent == ("There is no budget: nothing limits what the results tell of one document or person.",)
-
-
-def test_every_rule_is_printed_and_the_first_that_applies_is_the_recommendation() -> None:
-    of = report("dp-distributed")
-    assert [one.applies for one in of.rules] == [False, False, False, False, True, True]
-    assert of.recommendation == "Hand over this model if the conditions below are met."
-    for text in texts(of).values():
-        assert all(one.rule in text for one in of.rules)
-        assert "there is no other run over these documents" in text
 
 
 # ---- every form ----------------------------------------------------------------------------------------------------

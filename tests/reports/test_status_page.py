@@ -57,16 +57,6 @@ def test_a_page_asks_for_itself_again_until_the_run_has_ended() -> None:
     assert "Waiting for parties: &lt;b&gt;clinic&lt;/b&gt; &amp; sons" in status_page(facts(phase=WAITING))
 
 
-@pytest.mark.parametrize("width", [60, 120])
-def test_the_dashboard_fits(width: int) -> None:
-    to = Console(width=width, file=StringIO(), record=True)
-    to.print(picture(facts(), width))
-    shown = to.export_text()
-    assert all(len(line) <= width for line in shown.splitlines())
-    assert "117 of 400" in shown
-    assert ("33.9 MB" in shown) == (width >= 90)
-
-
 def test_of_many_parties_it_shows_those_that_are_away() -> None:
     many = {f"party {number:03d}": PartyStatus("answered") for number in range(100)} | {"zoo": PartyStatus(AWAY)}
     to = Console(width=100, file=StringIO(), record=True)

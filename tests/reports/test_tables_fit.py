@@ -66,19 +66,6 @@ def test_with_few_parties_there_is_a_column_for_each() -> None:
     assert "1 standard library" in " ".join(text.split())
 
 
-def test_a_topic_that_is_strong_nowhere_names_nobody() -> None:
-    run = result(MANY)
-    run["prevalence"] = {name: [0.05] * 20 for name in MANY}
-    assert "party-" not in shown(shared_topics(run, 80), 80).replace("party-001 to", "")
-
-
-def test_own_topics_of_many_parties_are_not_a_hundred_rows() -> None:
-    text = shown(own_topics(result(MANY)), 80)
-    assert "party-001" in text
-    assert "more parties" in text
-    assert len(text.splitlines()) < 120
-
-
 @pytest.mark.parametrize(
     ("found", "merged", "says"),
     [

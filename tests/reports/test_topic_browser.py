@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ import numpy as np
 import pytest
 
 from securetm.federation.topic_labels import TopicLabels
-from securetm.reports.topic_page import DocumentsBehind, TopicDocument, write_topic_page
-from securetm.runs.finished import TopicsByDate
+from securetm.reports.topic_page import write_topic_page
 
 from .browser import Tab
 from .topics_shown import HOSTILE, shown
@@ -131,17 +129,6 @@ def test_the_slider_ranks_words_anew_as_the_formula_says(opened: Tab) -> None:
     assert own_words != frequent
 
 
-def test_a_click_on_the_map_or_in_the_list_chooses_a_topic(opened: Tab) -> None:
-    click(opened, "#spot-3 circle")
-    assert opened.asks(_TITLE) == "Topic 4"
-    click(opened, "#topics tbody tr[data-topic='6'] button")
-    assert opened.asks(_TITLE) == "Topic 7"
-    assert opened.asks(_FOCUS) == "topic"
-    click(opened, "#next")
-    assert opened.asks(_TITLE) == "Topic 8"
-    assert opened.asks("document.querySelectorAll('#topics .chosen').length") == 1
-
-
 def test_all_of_it_can_be_reached_by_keyboard(opened: Tab) -> None:
     passed = []
     for _ in range(40):
@@ -152,24 +139,6 @@ def test_all_of_it_can_be_reached_by_keyboard(opened: Tab) -> None:
     assert "parties-title" in str(
         opened.asks("document.querySelector('[tabindex=\"0\"].wide').getAttribute('aria-labelledby')")
     )
-
-
-def test_arrow_keys_walk_over_the_map(opened: Tab) -> None:
-    opened.asks("document.getElementById('map').focus()")
-    reached = set()
-    for _ in range(8):
-        press(opened, "PageDown")
-        reached.add(opened.asks(_TITLE))
-    assert len(reached) == 8
-    press(opened, "Home")
-    assert opened.asks(_TITLE) == "Topic 1"
-    spots = {one["topic"]: one["x"] for one in json.loads(str(opened.asks("JSON.stringify(spots)")))}
-    chosen = max(spots, key=lambda topic: -spots[topic])
-    opened.asks(f"choose({chosen})")
-    press(opened, "ArrowRight")
-    assert spots[int(str(opened.asks("state.topic")))] > spots[chosen]
-    active = opened.asks("document.getElementById('map').getAttribute('aria-activedescendant')")
-    assert active == f"spot-{opened.asks('state.topic')}"
 
 
 def test_search_and_order(opened: Tab) -> None:
@@ -203,56 +172,12 @@ def test_a_label_is_shown_saved_and_read_again(opened: Tab, page: Path, tmp_path
     assert failures(opened) == []
 
 
-def test_what_the_page_saves_can_be_read_whatever_was_in_a_file(opened: Tab, tmp_path: Path) -> None:
-    odd = {"0": "x" * 99 + "\U0001f30a" * 3, "1": "a\u202eb\u00a0c\n", "2": "\x00", "__proto__": "x", "8": "none", "3": 7}
-    (tmp_path / "odd.json").write_text(json.dumps({"labels": odd}), "utf-8")
-    load(opened, tmp_path / "odd.json")
-    saved = str(opened.asks("JSON.stringify({labels: state.labels})"))
-    (tmp_path / "saved.json").write_text(saved, "utf-8")
-    assert TopicLabels.read(tmp_path / "saved.json", 8).texts == {0: "x" * 99 + "\U0001f30a", 1: "ab c"}
-    (tmp_path / "none.json").write_text("[]", "utf-8")
-    load(opened, tmp_path / "none.json")
-    assert "No labels" in str(opened.asks("document.getElementById('labels-said').textContent"))
-
-
 def test_words_that_noise_may_have_made_are_marked(tab: Tab, tmp_path: Path) -> None:
     sure = np.zeros((8, 400), dtype=bool)
     sure[:, 0] = True
     tab.open(written(tmp_path / "noised.html", above_noise=sure))
     assert tab.asks("document.querySelectorAll('#words .open').length") in (19, 20)
     assert "stand above the noise" in str(tab.asks("document.getElementById('noise').textContent"))
-
-
-def test_documents_and_dates_are_shown_where_they_are_known(tab: Tab, tmp_path: Path) -> None:
-    one = TopicDocument(17, 0.63, HOSTILE, label="<i>sport", date="2026-11-01")
-    behind = DocumentsBehind("north", np.full(8, 1 / 8), True, ((one,),) * 8)
-    shares = np.random.default_rng(0).dirichlet(np.ones(8), size=3)
-    shares[1] = np.nan
-    over_time = TopicsByDate("month", ("2026-09", "2026-10", "2026-11"), np.array([4, 0, 6]), shares)
-    path = written(tmp_path / "documents.html", behind=behind, over_time=over_time)
-    tab.open(path)
-    told = str(tab.asks("document.getElementById('behind').innerText"))
-    assert "Document 17" in told
-    assert HOSTILE in told
-    assert "63" in told
-    assert "<i>sport" in told
-    assert tab.asks("document.querySelectorAll('.time rect').length") == 3
-    assert "Over time, at all parties" in str(tab.asks("document.getElementById('over-time').innerText"))
-    tab.asks("document.querySelector('#over-time details').open = true")
-    assert "2026-10\t0\t–" in str(tab.asks("document.getElementById('over-time').innerText"))
-    assert failures(tab) == []
-    assert path.stat().st_mode & 0o077 == 0
-
-
-def test_in_the_dark_it_is_dark_and_on_paper_it_is_whole(opened: Tab) -> None:
-    opened.medium("screen", "dark")
-    assert opened.asks("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
-    opened.medium("print")
-    assert opened.asks("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert opened.asks("document.querySelector('.tools').offsetHeight") == 0
-    assert opened.asks("document.querySelector('#topics').offsetHeight") > 200
-    assert max(int(count) for count in re.findall(rb"/Count (\d+)", opened.pdf())) >= 1
-    opened.medium("screen")
 
 
 def test_a_screen_reader_finds_landmarks_tables_and_the_map(opened: Tab) -> None:
@@ -263,15 +188,3 @@ def test_a_screen_reader_finds_landmarks_tables_and_the_map(opened: Tab) -> None
         assert role in roles, role
     for role in ("button", "slider", "textbox", "searchbox", "listbox", "option", "combobox"):
         assert all(node.get("name", {}).get("value") for node in nodes if node["role"]["value"] == role), role
-
-
-@pytest.mark.slow
-def test_two_hundred_topics_over_fifty_thousand_words(tab: Tab, tmp_path: Path) -> None:
-    path = written(tmp_path / "large.html", topics=200, words=50_000)
-    assert path.stat().st_size < 3e6
-    tab.open(path)
-    assert failures(tab) == []
-    assert tab.asks("document.querySelectorAll('#map [role=option]').length") == 200
-    click(tab, "#relevance")
-    press(tab, "Home")
-    assert len(tab.asks(_WORDS)) == 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from securetm.auditing.record import (
     BROKEN,
@@ -19,11 +20,11 @@ from securetm.auditing.record import (
     Measured,
     RefusalRecord,
 )
+from securetm.reports.texts import sentence
 from securetm.sessions.identities import COORDINATOR
-from securetm.wording import counted, downward_figure, downward_share, upward, upward_figure, upward_share
+from securetm.wording import downward_figure, downward_share, upward_figure, upward_share
 
 MARKS = {BROKEN: "■", OPEN: "◧", HELD: "□", NOT_TESTED: "–"}  # they stand beside the word, never alone
-_MOST_REASONS = 3
 _LEAST = 1e-6  # a smaller share is written as "under" this one, not as 0
 SHARE, EPSILON, NUMBER = "share", "epsilon", "number"  # the scales on which a measure is drawn and written
 MEANING = {
@@ -52,36 +53,21 @@ def quotes(audit: Audit, examples: int) -> bool:
 def headline(audit: Audit) -> str:
     """The first sentences of every report. They claim no more than what was tried."""
     unclaimed = [f for f in audit.findings if not f.about.claimed and not f.attempt.baseline]
-    leaks = _with_profiles((f.about.title.lower(), f.run.profile) for f in unclaimed if f.standing == OPEN)
-    broken = "; ".join(f"{one.attempt} (profile {one.profile})" for one in audit.broken_promises)
-    before = f"NOT HELD: parties should have refused {broken}. " if broken else ""
-    after = f" Open, as no profile promises to prevent it: {leaks}." if leaks else ""
-    return before + _on_claims(audit) + after + _on_untested(audit)
+    leaks = _profiles_of((f.about.title.lower(), f.run.profile) for f in unclaimed if f.standing == OPEN)
+    broken = dict.fromkeys((f.attempt.claim, f.run.profile, f.about.title.lower()) for f in audit.refuted_claims)
+    tried = [finding for finding in audit.findings if finding.is_claim]
+    stood = [finding for finding in tried if finding.outcome.verdict != NOT_TESTED]
+    named = _profiles_of((f"“{f.attempt.claim}” against the {f.attempt.adversary}", f.run.profile) for f in stood)
+    held = {"claims": len(set(map(_claim, stood))), "findings": len(stood), "named": named}
+    return sentence("audit.headline", audit.broken_promises, broken, tried, held, leaks, _untested(audit))
 
 
-def _with_profiles(found: Iterable[tuple[str, str]]) -> str:
+def _profiles_of(found: Iterable[tuple[str, str]]) -> Mapping[str, Mapping[str, None]]:
     """Each text once, with all its profiles."""
     profiles: dict[str, dict[str, None]] = {}
     for text, profile in found:
         profiles.setdefault(text, {})[profile] = None
-    return "; ".join(f"{text} (profile {', '.join(names)})" for text, names in profiles.items())
-
-
-def _on_claims(audit: Audit) -> str:
-    tried = [finding for finding in audit.findings if finding.is_claim]
-    if audit.refuted_claims:
-        said = (f"“{f.attempt.claim}” of profile {f.run.profile}, by {f.about.title.lower()}" for f in audit.refuted_claims)
-        return f"Broken: {'; '.join(dict.fromkeys(said))}."
-    if not tried:
-        return "No claim of any profile was tried: what was attacked here promises nothing."
-    stood = [finding for finding in tried if finding.outcome.verdict != NOT_TESTED]
-    held = {_claim(finding) for finding in stood}
-    if not held:
-        return "Nothing was learned about any claim."
-    claims = f"{'One claim' if len(held) == 1 else f'{len(held)} claims'} ({counted(len(stood), 'finding')})"
-    were = "was" if len(held) == 1 else "were"
-    named = _with_profiles((f"“{f.attempt.claim}” against the {f.attempt.adversary}", f.run.profile) for f in stood)
-    return f"{claims} {were} tried and held against these attacks at this effort: {named}."
+    return profiles
 
 
 def _claim(finding: Finding) -> tuple[str, str, str]:
@@ -89,19 +75,14 @@ def _claim(finding: Finding) -> tuple[str, str, str]:
     return finding.run.profile, finding.attempt.adversary, finding.attempt.claim
 
 
-def _on_untested(audit: Audit) -> str:
+def _untested(audit: Audit) -> Mapping[str, Any]:
     """How many findings tested nothing, on how many claims that no other finding tested, and why."""
     tried = [one for one in audit.findings if not one.attempt.baseline]
     untested = [one for one in tried if one.standing == NOT_TESTED]
-    if not untested:
-        return ""
     known = {_claim(one) for one in tried if one.standing != NOT_TESTED}
     alone = {_claim(one) for one in untested if one.is_claim} - known
-    reasons = Counter(one.outcome.why for one in untested)
-    why = "; ".join(f"{reason} ({number})" for reason, number in reasons.most_common(_MOST_REASONS))
-    more = "; and others" if len(reasons) > _MOST_REASONS else ""
-    claims = f", and so nothing of {counted(len(alone), 'claim')}" if alone else ""
-    return f" Nothing was learned from {len(untested)} of {counted(len(tried), 'finding')}{claims}: {why}{more}."
+    reasons = Counter(one.outcome.why for one in untested).most_common()
+    return {"findings": len(untested), "of": len(tried), "claims": len(alone), "reasons": reasons} if untested else {}
 
 
 # ---- one finding ---------------------------------------------------------------------------------------------------
@@ -124,11 +105,7 @@ def adversary_of(finding: Finding) -> str:
 
 def of_whom(finding: Finding) -> str:
     """What a finding tried: a baseline, a claim of the profile, or something that the profile does not claim."""
-    if finding.attempt.baseline:
-        return "baseline: known not to hold"
-    if finding.about.claimed:
-        return "claimed by the profile"
-    return "not claimed; the threat model accepts it" if finding.about.accepted else "not claimed by the profile"
+    return sentence("audit.of_whom", finding)
 
 
 def verdict(finding: Finding) -> str:
@@ -138,40 +115,19 @@ def verdict(finding: Finding) -> str:
 
 def claimed_epsilon(finding: Finding) -> str:
     """The epsilon that the run claims for its total, with unit and delta; empty if it claims none."""
-    run = finding.run
-    if run.epsilon is None:
-        return ""
-    unit = {"word": "word occurrence", "": "unit that was not noted"}.get(run.epsilon_unit, run.epsilon_unit)
-    with_delta = f", delta = {upward_figure(run.delta)}" if run.delta is not None else ""
-    return f"epsilon = {upward(run.epsilon)} per {unit}{with_delta}"
+    return "" if finding.run.epsilon is None else sentence("audit.claimed_epsilon", finding.run)
 
 
 def promised(finding: Finding) -> str:
     """The run's epsilon, and whether the profile promises it against this adversary."""
     from securetm.mechanisms.noising import PRIVATE  # its import takes longer than a report
 
-    epsilon, attempt = claimed_epsilon(finding), finding.attempt
-    if not epsilon:
-        return ""
-    if attempt.claim != PRIVATE:
-        return f"another promise of this run: {epsilon}"
-    if finding.about.claimed or attempt.baseline:
-        return f"claimed of the whole run: {epsilon}"
-    help_ = " with this help" if attempt.helpers else ""
-    return f"{epsilon}: promised of what is handed on, such as the model, not against this {attempt.adversary}{help_}"
+    return sentence("audit.promised", finding, claimed_epsilon(finding), finding.attempt.claim == PRIVATE)
 
 
 def confidence(finding: Finding) -> str:
     """The confidence of the interval, and the number of tests for which it was corrected."""
-    tests, each = finding.attempt.tests, finding.attempt.confidence
-    alone = f"{100 * each:.6g}\N{NO-BREAK SPACE}%"
-    if tests < 2:
-        return alone
-    together = 1 - tests * (1 - each)
-    return (
-        f"{alone}: {tests} claimed epsilons are tested here, and all of their intervals hold together at no less than "
-        f"{downward_share(together)} (Bonferroni)"
-    )
+    return sentence("audit.confidence", finding.attempt.confidence, finding.attempt.tests)
 
 
 def effort_in_words(finding: Finding) -> str:
@@ -182,14 +138,7 @@ def effort_in_words(finding: Finding) -> str:
 
 def helped(finding: Finding) -> str:
     """Who helped the adversary, and what was added to the run for the trial; empty if nothing was."""
-    attempt = finding.attempt
-    said = (
-        (attempt.helpers, f"helped by {counted(attempt.helpers, 'party', 'parties')}"),
-        (attempt.liars, f"{counted(attempt.liars, 'party', 'parties')} lying"),
-        (attempt.canaries, f"{counted(attempt.canaries, 'made document')} drawn for each party"),
-        (attempt.without, f"beside a second run without {counted(attempt.without, 'party', 'parties')}"),
-    )
-    return ", ".join(words for number, words in said if number)
+    return sentence("audit.helped", finding.attempt)
 
 
 def since(finding: Finding) -> str:
@@ -315,17 +264,4 @@ def share(value: float) -> str:
 
 def refusal_in_words(refusal: RefusalRecord) -> str:
     """How a run below the minimum or a violation ended, and the day if the result was kept."""
-    return _became(refusal) + (f"; kept since {refusal.kept}" if refusal.kept else "")
-
-
-def _became(refusal: RefusalRecord) -> str:
-    if not refusal.minimum and not refusal.refused:
-        return f"NOT HELD: the party answered{'; ' if refusal.reason else ''}{refusal.reason}"
-    if not refusal.minimum:
-        who = "the coordinator" if refusal.by == COORDINATOR else f"the party “{refusal.by}”"
-        if refusal.by == EVERY_PARTY:
-            return f"told nothing: every party sent {refusal.reason}"
-        return f"refused by {who} ({refusal.reason})"
-    if not refusal.refused:
-        return "went on: the minimum does not hold here"
-    return f"refused by the party “{refusal.by}” ({refusal.reason}); no sum of the training was opened"
+    return sentence("audit.refusal", refusal, refusal.by == COORDINATOR, refusal.by == EVERY_PARTY)
