@@ -11,7 +11,7 @@ from itertools import chain, combinations, islice, product
 import pytest
 
 from securetm.contracts import Claim, Profile, Unit
-from securetm.federation.soundness import check_floor, refused_questions
+from securetm.federation.soundness import check_floor, gaps_of_questions
 from securetm.plans.agreement import agree
 from securetm.plans.profile_choice import Answers, fitting, gaps_asked, threats_asked
 from securetm.plans.profiles import claims_of, cohort_of, profile_names, read_profile
@@ -146,5 +146,5 @@ def test_the_plan_of_every_reachable_answer_is_sound(name: str, per_person: int)
     assert plan_from_tables(tomllib.loads(text), "plan.toml") == found.plan
     agreement = agree(found.plan)
     check_floor(agreement, 5)
-    assert not refused_questions(agreement, 5)
+    assert not gaps_of_questions(agreement, 5)
     assert agreement.budget is None or agreement.budget.unit is answers.unit

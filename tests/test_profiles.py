@@ -10,7 +10,7 @@ import pytest
 from securetm.answers.route import NotNoised, NotNoisedByWord, SharesInTheClear, WordNoiseOnly, compile_route
 from securetm.contracts import Block, Cohort, Noised, Terms, Unit
 from securetm.errors import Misuse, NotFound
-from securetm.federation.soundness import check, refused_questions
+from securetm.federation.soundness import check, gaps_of_questions
 from securetm.mechanisms.word_selection import WORDS_PRIVATE
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import claims_of, cohort_of, profile_names, read_profile
@@ -182,7 +182,7 @@ def test_shares_of_noise_need_sums_that_bear_as_many_helpers(
     plan = plan_from_tables(
         {"profile": written(tmp_path, text), "vocabulary": {"max_words": 50}, "model": {"name": "prodlda"}}, "a test"
     )
-    reasons = [gap.reason for gap in refused_questions(agree(plan), 5)]
+    reasons = [gap.reason for gap in gaps_of_questions(agree(plan), 5)]
     assert any(reason == str(SharesInTheClear()) for reason in reasons) is not sound
 
 

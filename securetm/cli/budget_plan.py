@@ -171,7 +171,7 @@ class _OneRun:
 
     def notes(self) -> tuple[str, ...]:
         """How the runs come to their words."""
-        if not self.run.words_are_paid:
+        if self.run.bill().words is None:
             return ("The list of words is public, and costs nothing.",)
         noise = self.agreement.plan.privacy.words
         return (

@@ -214,10 +214,10 @@ def _prepared(party: Path, passphrase_file: Path | None, out: Output, *, tells: 
 
     keep_out_of_core_dumps()
     PartyFile.read(party)  # a mistake in it is told at once; what follows takes seconds to load
-    from securetm.federation.party.joining import prepare, tell_nobody
+    from securetm.federation.party.joining import prepare
     from securetm.reports.keys import show_warnings
 
-    tell = partial(_tell_coordinator, out) if tells else tell_nobody
+    tell = partial(_tell_coordinator, out) if tells else lambda *_: None
     with out.late_bars() as bars:
         joining = prepare(party, lambda folder: passphrase_for(folder, passphrase_file), bars, tell)
     show_warnings((*ending_soon(joining.roster, now_utc()), *joining.warnings))

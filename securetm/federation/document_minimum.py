@@ -5,12 +5,11 @@ Parties may drop out of a round, so the fewest parties that a sum is opened over
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from securetm.accounting.delta_limits import is_too_large, sentence_delta
-from securetm.accounting.ledger import Ledger
 from securetm.contracts import Array, BlockedDocuments, Cohort, Profile, Terms, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import CohortTooSmall, Mistake, Misuse, NoPersons
@@ -161,10 +160,7 @@ def units_of(documents: Corpus, unit: Unit) -> int:
 
 
 def others_hold(party: str, holds: Mapping[str, int], profile: Profile, members: tuple[str, ...]) -> int:
-    """Returns how many units all other parties hold at least, by public facts alone.
-
-    That is what each says in the roster, or the documents without which the profile lets no party start.
-    """
+    """Returns how many units all other parties hold at least: as the roster says, or as many as the profile asks of each."""
     if profile.budget is None:
         return 0
     left = fewest_left(profile, members)
@@ -173,34 +169,13 @@ def others_hold(party: str, holds: Mapping[str, int], profile: Profile, members:
     return sum(max(holds.get(name, 0), needed) for name in members if name != party)
 
 
-def check_delta(party: str, documents: Corpus, profile: Profile, ledger: Ledger | None, others: int) -> None:
-    """Refuses a delta of 1 / N or more for the N units of all parties: it would allow to publish one of them whole.
+def check_delta(whose: str, units: int, profile: Profile, *deltas: float) -> None:
+    """Refuses a delta, of the profile or of a ledger, of 1 / N or more for the N units of all parties that `whose` facts show.
 
-    The party knows its own number, and what the `others` hold at least.
+    It would allow to publish one of them whole.
     """
-    if profile.budget is None or len(documents) == 0:
-        return
-    unit = profile.budget.unit
-    units, delta = units_of(documents, unit) + others, max(profile.budget.delta, ledger.budget.delta if ledger else 0.0)
-    if is_too_large(delta, units):
-        raise DeltaTooLarge(party, delta, units, unit.value)
-
-
-def check_delta_announced(holds: Mapping[str, int], profile: Profile, members: tuple[str, ...]) -> None:
-    """Refuses the same before anybody is invited, where the numbers in the roster suffice to know it."""
-    units = others_hold("", holds, profile, members)  # of all
-    if profile.budget is not None and is_too_large(profile.budget.delta, units):
-        raise DeltaTooLarge("the roster", profile.budget.delta, units, profile.budget.unit.value)
-
-
-def check_delta_of_all(corpora: Mapping[str, Corpus], profile: Profile, deltas: Iterable[float]) -> None:
-    """Refuses the same where all parties are on one machine, so that N is known."""
-    if profile.budget is None:
-        return
-    unit = profile.budget.unit
-    units, delta = sum(units_of(corpus, unit) for corpus in corpora.values()), max(profile.budget.delta, *deltas, 0.0)
-    if units and is_too_large(delta, units):
-        raise DeltaTooLarge("all parties together", delta, units, unit.value)
+    if profile.budget is not None and is_too_large(delta := max(profile.budget.delta, *deltas, 0.0), units):
+        raise DeltaTooLarge(whose, delta, units, profile.budget.unit.value)
 
 
 def delta_said(agreement: Agreement, units: int) -> str | None:

@@ -20,6 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import left_out
@@ -27,7 +29,7 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, Mistake, Misuse, SecuretmError
 from securetm.federation.budget.ledgers import LedgersOfDocuments, ledger_in, own_budget
 from securetm.federation.budget.prices import calibrated
-from securetm.federation.document_minimum import check_delta_of_all, check_whole_persons
+from securetm.federation.document_minimum import check_delta, check_whole_persons, units_of
 from securetm.federation.health import LOCK, PULSE
 from securetm.federation.origins import check_in_ledgers
 from securetm.federation.release import released_model
@@ -128,13 +130,11 @@ def read_digests(folder: Path) -> FileDigests:
     path = folder / KEPT
     if not path.is_file():
         raise ChangedFile(str(path), "it is not there, and nothing else says what this run's files were")
-    facts = read_json(path)
     try:
-        kept = FileDigests(**facts)
-        fine = kept.version == DIGESTS_VERSION and all(isinstance(d, str) for d in [*kept.files.values(), *kept.rows.values()])
-    except (TypeError, AttributeError) as problem:
+        kept = msgspec.convert(read_json(path), FileDigests)
+    except msgspec.ValidationError as problem:
         raise DamagedStore(str(path), "it is no list of files and their digests") from problem
-    if not fine or not kept.files:
+    if kept.version != DIGESTS_VERSION or not kept.files:
         raise DamagedStore(str(path), "it is no list of files and their digests, or one of a later version")
     return kept
 
@@ -273,12 +273,13 @@ def begin(
     agreement = calibrated(agreement, len(corpora), Unit.PERSON if persons else None)
     check_whole_persons(corpora, agreement)
     held = {party: named_for(corpus, agreement.budget) for party, corpus in corpora.items()}
-    check_delta_of_all(corpora, agreement.profile, ())
+    units = sum(units_of(corpus, agreement.unit) for corpus in corpora.values())
+    check_delta("all parties together", units, agreement.profile)
     name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
     folder = RunFolder(path, agreement, tuple(corpora), with_content, name=name, ledgers=path / LEDGERS)
     folder = replace(folder, ledgers=_ledgers(folder, corpora, ledgers))
     own = (own_budget(folder.ledger(name), agreement.budget) for name in corpora)
-    check_delta_of_all(corpora, agreement.profile, [one.delta for one in own if one is not None])
+    check_delta("all parties together", units, agreement.profile, *(one.delta for one in own if one is not None))
     keys = {name: _settled(folder.party(name), corpus) for name, corpus in held.items()}
     folder = replace(folder, keys=keys)
     lasts = f"the least with which epsilon lasts for all rounds of {len(corpora)} parties"
@@ -385,7 +386,7 @@ def result_of(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def alone_in(path: Path) -> Iterator[None]:
-    """Locks the run: two processes would overwrite each other's checkpoints."""
+    """Locks a run or a data set: two processes would overwrite checkpoints, or answer the same number with two vectors."""
     private_file(path / LOCK)
     with (path / LOCK).open("r+") as lock:
         try:

@@ -155,19 +155,13 @@ class Beginning:
 _WORDS = 10  # of a topic, among which words come and go
 
 
-def hellinger(before: Array, after: Array) -> Array:
-    """Returns the Hellinger distance of each pair of rows: 0 if they are equal, 1 if they share no word."""
-    common = np.sqrt(before * after).sum(axis=1)
-    distances: Array = np.sqrt(np.clip(1.0 - common, 0.0, 1.0))
-    return distances
-
-
 def moved(before: Array, after: Array, vocabulary: Sequence[str]) -> list[dict[str, Any]]:
-    """Returns for each topic its distance from what it was, the words that came and went, and the topic now most like it.
+    """Returns for each topic its Hellinger distance from what it was, the words that came and went, and the topic most like it.
 
     Topics that were not there before have no distance.
     """
-    distances, closest = hellinger(before, after[: len(before)]), affinity(before, after).argmax(axis=1)
+    common, closest = np.sqrt(before * after[: len(before)]).sum(axis=1), affinity(before, after).argmax(axis=1)
+    distances = np.sqrt(np.clip(1.0 - common, 0.0, 1.0))
     rows: list[dict[str, Any]] = []
     for topic, (old, new) in enumerate(zip(top_words(before, _WORDS), top_words(after, _WORDS), strict=False)):
         rows.append(

@@ -6,7 +6,7 @@ So only the name travels. The state that a question is about comes from the coor
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -52,8 +52,7 @@ PAIRS = "pairs"  # of words, where the training begins at topics of moments
 MOST_WORD_BYTES = 1 << 22  # of one party under `union`, and of the candidates that are made of all of them
 MOST_CANDIDATES = 250_000  # words
 TOP_WORDS = 10
-_UNION_ONLY = (WORDS, FREQUENCIES)
-_ABOUT_WORDS = {"union": _UNION_ONLY, JOINT: (JOINT,), "file": ()}  # by where the list comes from
+_ABOUT_WORDS = {"union": (WORDS, FREQUENCIES), JOINT: (JOINT,), "file": ()}  # by where the list comes from
 _ABOUT_NOTHING = (WORDS, JOINT, FREQUENCIES, PAIRS)  # but the corpus
 _ONCE = (PAIRS, COHERENCE)  # in a run
 
@@ -81,6 +80,16 @@ def before_training(agreement: Agreement) -> tuple[str, ...]:
     """The questions that a run asks before its training, in the order in which it asks."""
     words = _ABOUT_WORDS[agreement.plan.vocabulary.source]
     return (*words, PAIRS) if agreement.plan.training.start == MOMENTS else words
+
+
+def asked_in_run(questions: Questions, party: str = "") -> Iterator[tuple[str, State]]:
+    """Every question that a run over these words asks, in its order, and a state such as it is about."""
+    model, words = questions.agreement.model, len(questions.vocabulary)
+    start = model.start(questions.vocabulary, np.random.default_rng(0))
+    about = {name: questions.shown(name, start, party) for name in (TRAIN, HELD_OUT)}
+    about[COHERENCE] = {"top": np.resize(np.arange(words), (len(model.topics(start)), TOP_WORDS))}
+    for name in (*before_training(questions.agreement), TRAIN, *(() if questions.paid else (COHERENCE, HELD_OUT))):
+        yield name, about.get(name, {})
 
 
 @dataclass

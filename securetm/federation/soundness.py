@@ -11,14 +11,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from securetm.answers.route import compile_route
-from securetm.contracts import Profile, State, Unit
+from securetm.contracts import Profile, Unit
 from securetm.errors import Mistake, Unsound
 from securetm.federation.budget.prices import calibrated
 from securetm.federation.budget.witness import quorum
-from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions, before_training, cohort_size
+from securetm.federation.questions import TRAIN, Questions, asked_in_run, cohort_size
 from securetm.models.trials import CouplesDocuments, check_additive
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.checks import EmbeddingsWithoutNoise
@@ -55,7 +53,7 @@ def check_plan(plan: Plan, threat_model: str | None, parties: int) -> list[dict[
         check_floor(agreement, parties)
         if plan.coordinator.survivors != ALL:
             check_survivors(agreement, parties, int(plan.coordinator.survivors))
-    return [asdict(gap) for gap in (*found, *_coupled(agreement), *refused_questions(agreement, parties))]
+    return [asdict(gap) for gap in (*found, *gaps_of_questions(agreement, parties))]
 
 
 def check(profile: str, model: str | None, threat_model: str | None, parties: int) -> list[dict[str, Any]]:
@@ -68,7 +66,7 @@ def check(profile: str, model: str | None, threat_model: str | None, parties: in
         public = Plan(profile=profile, model=ModelChoice(model), vocabulary=VocabularyChoice("file", "words.txt"))
         plan = public if source == "file" else plan_from_tables(tables, "the check")
         agreement = agree(plan, listed=_SOME_WORDS if source == "file" else None)
-        found += [*_coupled(agreement), *refused_questions(agreement, parties)]
+        found += gaps_of_questions(agreement, parties)
     return [asdict(gap) for gap in found]
 
 
@@ -79,6 +77,14 @@ def _gaps_of_profile(profile: Profile, threat_model: str | None, parties: int) -
         few = TooFewForProfile(parties, profile.minimum_parties, profile.name)
         found = [Gap("a round can take place", "", str(few), few.advice()), *found]
     return found
+
+
+def gaps_of_questions(agreement: Agreement, parties: int) -> list[Gap]:
+    """Questions of a run that some part refuses, and a model whose answers no budget covers."""
+    refused = (
+        Gap(f"the question “{name}” can be answered", "", str(why), why.advice()) for name, why in _refusals(agreement, parties)
+    )
+    return [*_coupled(agreement), *refused]
 
 
 def _coupled(agreement: Agreement) -> list[Gap]:
@@ -101,8 +107,8 @@ def check_floor(agreement: Agreement, parties: int) -> None:
     if profile.budget is not None or parties < profile.minimum_parties:  # no batch is asked for, or no round takes place
         return
     cohort = cohort_of(profile, _parties(cohort_size(parties, agreement)))
-    questions, start = _of_some_words(agreement)
-    terms = compile_route(questions.make(TRAIN, questions.shown(TRAIN, start, "")).terms, profile, cohort).terms
+    questions = Questions(agreement, _SOME_WORDS)
+    terms = compile_route(questions.make(TRAIN, dict(asked_in_run(questions))[TRAIN]).terms, profile, cohort).terms
     least = -(-profile.minimum_documents // profile.aggregation.remaining(cohort, parties))
     need = f"is below the {least} documents that each of {parties} parties must bring under {profile.name}, so that a sum holds"
     enough = not terms.batch or terms.batch >= least
@@ -156,33 +162,18 @@ def _parties(number: int) -> tuple[str, ...]:
     return tuple(f"party {n}" for n in range(number))
 
 
-def refused_questions(agreement: Agreement, parties: int) -> list[Gap]:
-    """Returns the questions of a run that some part of the profile refuses."""
-    found = _refusals(agreement, parties)
-    return [Gap(f"the question “{name}” can be answered", "", str(why), why.advice()) for name, why in found]
-
-
 def _refusals(agreement: Agreement, parties: int) -> Iterator[tuple[str, Unsound]]:
     """Returns each question that is refused, with the refusal."""
     if agreement.unit is Unit.WORD and agreement.model.embedding_size:
         yield TRAIN, EmbeddingsWithoutNoise(agreement.model.name, agreement.profile.name)
         return
-    questions, start = _of_some_words(agreement)
-    about: dict[str, State] = {name: questions.shown(name, start, "") for name in (TRAIN, HELD_OUT)}
-    about[COHERENCE] = {"top": np.arange(5).reshape(1, 5)}
-    asked = (*before_training(agreement), TRAIN, *(() if questions.paid else (COHERENCE, HELD_OUT)))
-    profile = agreement.profile
-    sizes = {name: cohort_size(parties, agreement) if name == TRAIN else parties for name in asked}
-    for name in asked:
+    questions, profile = Questions(agreement, _SOME_WORDS), agreement.profile
+    for name, about in asked_in_run(questions):
+        asked_of = _parties(cohort_size(parties, agreement) if name == TRAIN else parties)
         try:
-            compile_route(questions.make(name, about.get(name, {})).terms, profile, cohort_of(profile, _parties(sizes[name])))
+            compile_route(questions.make(name, about).terms, profile, cohort_of(profile, asked_of))
         except Unsound as unsound:
             yield name, unsound
-
-
-def _of_some_words(agreement: Agreement) -> tuple[Questions, State]:
-    """Returns the questions of a run over some words, and the state that its training starts from."""
-    return Questions(agreement, _SOME_WORDS), agreement.model.start(_SOME_WORDS, np.random.default_rng(0))
 
 
 def agreed_apart(plan: Plan, members: Collection[str]) -> Agreement:

@@ -6,11 +6,12 @@ The file is a JSON table: {"labels": {"0": "weather"}}. A topic's number in it i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
+
+import msgspec
 
 from securetm.errors import BadSetting, Misuse
 from securetm.federation.store import write_json
@@ -49,13 +50,11 @@ class TopicLabels:
         if whole is None:
             raise BadLabels(str(path), "it is larger than 4 MB")
         try:
-            given = json.loads(whole.decode("utf-8-sig"))
-        except (ValueError, RecursionError) as problem:
-            raise BadLabels(str(path), f"it is no JSON in UTF-8: {problem}") from problem
-        table = given.get("labels") if isinstance(given, dict) else None
-        if not isinstance(table, dict):
-            raise BadLabels(str(path), 'it has no table "labels"')
-        return cls(_in_order({_place(path, name, topics): _fine(path, name, text) for name, text in table.items()}))
+            table = msgspec.json.decode(whole.decode("utf-8-sig"), type=dict[str, Any])["labels"]
+            texts = msgspec.convert(table, dict[str, str])
+        except (ValueError, KeyError, RecursionError) as problem:  # msgspec's own are of ValueError
+            raise BadLabels(str(path), f'it is no JSON in UTF-8 with a table "labels" of texts: {problem}') from problem
+        return cls(_in_order({_place(path, name, topics): _fine(path, name, text) for name, text in texts.items()}))
 
     @classmethod
     def in_folder(cls, folder: Path, topics: int) -> Self:
@@ -102,9 +101,7 @@ def _place(path: Path, name: str, topics: int) -> int:
     return int(name)
 
 
-def _fine(path: Path, name: str, text: Any) -> str:
-    if not isinstance(text, str):
-        raise BadLabels(str(path), f"the label of topic {name!r} is no text")
+def _fine(path: Path, name: str, text: str) -> str:
     if wrong := _wrong(text.strip()):
         raise BadLabels(str(path), f"the label of topic {name!r} {wrong}")
     return text.strip()

@@ -87,15 +87,6 @@ class Transcript(SqliteStore):
         sums = {bool(down): int(sent) for down, sent in self.rows(_TRAFFIC, REQUEST)}
         return sums.get(False, 0), sums.get(True, 0)
 
-    def begin_part(self) -> int:
-        """Begins a part of the run and returns its number."""
-        self.now("INSERT INTO parts (seconds) VALUES (0)")
-        return int(self.rows("SELECT MAX(part) FROM parts")[0][0])
-
-    def note_part(self, part: int, seconds: float) -> None:
-        """Writes how long that part has taken so far."""
-        self.now("UPDATE parts SET seconds = ? WHERE part = ?", seconds, part)
-
     def seconds(self) -> float:
         """Returns how long all parts took."""
         return float(self.rows("SELECT COALESCE(SUM(seconds), 0) FROM parts")[0][0])
@@ -207,7 +198,8 @@ class WorkTimer:
     _part: int = 0
 
     def __enter__(self) -> Self:
-        self._part = self.transcript.begin_part()
+        self.transcript.now("INSERT INTO parts (seconds) VALUES (0)")
+        self._part = int(self.transcript.rows("SELECT MAX(part) FROM parts")[0][0])
         return self
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
@@ -232,4 +224,4 @@ class WorkTimer:
 
     def _note(self) -> None:
         self._noted = time.perf_counter()
-        self.transcript.note_part(self._part, self._noted - self._begun)
+        self.transcript.now("UPDATE parts SET seconds = ? WHERE part = ?", self._noted - self._begun, self._part)

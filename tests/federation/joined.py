@@ -15,7 +15,7 @@ from securetm.credentials.roster import read_roster
 from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator.coordinator import Coordinator, Trained
 from securetm.federation.coordinator.rounds import Attendance
-from securetm.federation.party.joining import Joining, Tell, join, prepare, tell_nobody
+from securetm.federation.party.joining import Joining, Tell, join, prepare
 from securetm.federation.party.status import JoinStatus
 from securetm.federation.soundness import agreed_apart
 from securetm.federation.store import CoordinatorStore
@@ -93,7 +93,7 @@ class Organisations:
         lines = (json.dumps({"text": text}) for text in documents)
         (self.file(name).parent / file).write_text("\n".join(lines), "utf-8")
 
-    def prepared(self, name: str, tell: Tell = tell_nobody) -> Joining:
+    def prepared(self, name: str, tell: Tell = lambda *_: None) -> Joining:
         return prepare(self.file(name), lambda _: None, Unwatched(), tell)
 
 

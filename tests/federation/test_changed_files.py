@@ -138,13 +138,6 @@ def test_a_database_is_bound_by_what_is_in_its_tables(name: str, change: str, ru
         check_all(run)
 
 
-@pytest.mark.parametrize("harm", [cut, lost])
-def test_a_database_that_is_cut_or_lost_is_refused(harm: Callable[[Path], None], run: Path) -> None:
-    harm(run / "transcript/messages.sqlite")
-    with pytest.raises(ChangedFile, match=r"messages\.sqlite"):
-        check_all(run)
-
-
 def test_a_model_that_no_run_kept_is_not_taken_for_its_own(run: Path) -> None:
     kept = json.loads((run / KEPT).read_text("utf-8"))
     del kept["files"][MODEL]

@@ -11,6 +11,7 @@ from dp_accounting import GaussianDpEvent
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.errors import Mistake, OpenToOthers
+from securetm.federation.folder import alone_in
 from securetm.federation.party.joining import Joining
 from securetm.federation.party.preview import preview
 from securetm.federation.party.state import PartyWatch
@@ -59,7 +60,7 @@ def next_plan(organisations: Organisations, folder: Path) -> None:
 
 def spend(ready: Joining) -> None:
     """Spends a little of the ledger that this party has."""
-    with ready.home.alone():
+    with alone_in(ready.home.data):
         party = ready.party(PartyWatch())
         assert party.ledger is not None
         party.ledger.charge(ready.run_name, Spend(GaussianDpEvent(8.0)), {"unit": "document", "question": "train"})
@@ -68,7 +69,7 @@ def spend(ready: Joining) -> None:
 
 def spent(ready: Joining) -> float:
     """What the ledger of this party holds once it is opened."""
-    with ready.home.alone():
+    with alone_in(ready.home.data):
         party = ready.party(PartyWatch())
         assert party.ledger is not None
         found = party.ledger.spent().epsilon
@@ -89,7 +90,7 @@ def test_another_plan_another_file_and_another_order_of_settings_meet_the_same_l
     file = organisations.file("numpy")
     file.write_text(file.read_text("utf-8").replace("documents.jsonl", "moved.jsonl"), "utf-8")
     second = organisations.prepared("numpy")
-    assert second.results != first.results
+    assert second.home.run(second.agreement) != first.home.run(first.agreement)
     assert spent(second) == before
 
 
@@ -188,7 +189,7 @@ def test_a_party_that_lost_the_store_of_a_run_cannot_take_part_in_what_it_answer
     assert joined.problems == {}
     ready = organisations.prepared("numpy")
     shutil.rmtree(ready.home.run(ready.agreement))
-    with ready.home.alone():
+    with alone_in(ready.home.data):
         party = ready.party(PartyWatch())
         played = Played(ready.agreement.plan, ready.roster.members)
         assert isinstance(played.send(party, played.invite()), wire.Accepted)
@@ -203,7 +204,7 @@ def test_a_party_that_lost_the_store_of_a_run_cannot_take_part_in_what_it_answer
 def test_the_owner_of_the_data_set_sets_its_budget_and_no_plan_raises_it(organisations: Organisations, tmp_path: Path) -> None:
     organisations.write("numpy", privacy="epsilon = 1.5")
     ready = organisations.prepared("numpy")
-    with ready.home.alone():
+    with alone_in(ready.home.data):
         party = ready.party(PartyWatch())
         assert party.ledger is not None
         assert party.ledger.budget.epsilon == 1.5

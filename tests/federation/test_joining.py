@@ -14,7 +14,7 @@ from securetm.credentials.roster import changes
 from securetm.errors import Failed, Mistake, OpenToOthers
 from securetm.federation.coordinator.coordinator import Trained
 from securetm.federation.coordinator.rounds import PartyRefused
-from securetm.federation.folder import NotARun
+from securetm.federation.folder import NotARun, RunBusy, alone_in
 from securetm.federation.party.joining import join
 from securetm.federation.party.preview import preview
 from securetm.federation.party.result import REPORT
@@ -271,7 +271,7 @@ def test_a_question_that_the_policy_leaves_out_is_not_answered_and_the_run_ends_
 def lied_to(organisations: Organisations, body_of: Callable[[Played], wire.Body]) -> wire.Outcome:
     """What a party with this policy says to a coordinator that ignores it. Its documents cannot be read."""
     ready = organisations.prepared("numpy")
-    with ready.home.alone():
+    with alone_in(ready.home.data):
         party = ready.party(PartyWatch())
         played = Played(ready.agreement.plan, ready.roster.members, keys=ready.roster.keys)
         settled(played, party, WORDS)
@@ -298,19 +298,13 @@ def test_a_lying_coordinator_gets_no_sum_over_fewer_than_the_policy_says(organis
 
 def test_a_data_set_is_worked_on_by_one_process(organisations: Organisations) -> None:
     ready = organisations.prepared("numpy")
-    with ready.home.alone(), pytest.raises(Mistake, match="notes"):
+    with alone_in(ready.home.data), pytest.raises(RunBusy, match="notes"):
         join(ready, lambda _: _Nobody(), PartyWatch(), threading.Event())
 
 
 class _Nobody:
     def run(self, handle: object, stop: threading.Event) -> bool:
         return False
-
-
-def test_who_leaves_early_is_told_how_to_come_back(organisations: Organisations) -> None:
-    with pytest.raises(Failed, match="0 answers were given") as left:
-        join(organisations.prepared("numpy"), lambda _: _Nobody(), PartyWatch(), threading.Event())
-    assert "securetm join" in left.value.advice()
 
 
 def test_other_documents_under_the_same_identity_and_plan_are_refused(organisations: Organisations) -> None:
@@ -357,4 +351,4 @@ def test_the_dry_run_says_what_would_be_sent_and_sends_and_writes_nothing(organi
     assert all(one["bytes"] > 0 and one["allowed"] for one in shown["leaves_home"])
     assert shown["cost"] is None
     assert shown["documents"] == 40
-    assert not ready.results.exists()
+    assert not ready.home.run(ready.agreement).exists()

@@ -251,17 +251,6 @@ def test_a_noised_sum_of_words_is_about_any_bits_of_the_right_form() -> None:
         questions.make("joint", {"junk": np.zeros(OPEN_BYTES, dtype=np.uint8)})
 
 
-def test_a_list_that_is_read_in_already_is_not_read_again(
-    corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    party, played = make_party("north", small_plan(), corpora, tmp_path), Played(small_plan(), tuple(corpora))
-    words = sorted({word for words in SUBJECTS.values() for word in words})
-    settled(played, party, words)
-    before = party.documents
-    assert played.send(party, played.adopt(words)) == wire.Accepted()
-    assert party.documents is before
-
-
 # ---- refusals on disk ---------------------------------------------------------------------------------------------------
 
 

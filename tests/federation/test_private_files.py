@@ -17,7 +17,6 @@ from securetm.federation.folder import RunFolder, begin, reopen
 from securetm.federation.simulation.simulation import execute, make_party
 from securetm.federation.store import CoordinatorStore, PartyStore, read_arrays, write_arrays
 from securetm.federation.transcript import Transcript
-from securetm.models.stored_model import write_model
 from securetm.private_files import private_folder, writing
 from securetm.stages import Unwatched
 
@@ -177,12 +176,3 @@ def test_nothing_that_runs_keep_is_written_in_another_way() -> None:
     ]
     assert len(sources) > 200
     assert [str(path) for path in sources if OTHERWISE.search(path.read_text("utf-8"))] == []
-
-
-@pytest.mark.usefixtures("open_umask")
-def test_a_model_is_written_for_its_owner(tmp_path: Path) -> None:
-    from securetm.models.lda.lda import LDA
-
-    model = LDA(n_topics=2)
-    write_model(tmp_path / "m.safetensors", model, {}, ("a", "b"))
-    assert (tmp_path / "m.safetensors").stat().st_mode & 0o777 == 0o600

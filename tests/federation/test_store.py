@@ -22,7 +22,7 @@ from securetm.contracts import Block, Domain, Terms
 from securetm.federation import store
 from securetm.federation.party.kept import read_stored, stored
 from securetm.federation.simulation.parties import Workers
-from securetm.federation.store import COMMON, CoordinatorStore, DamagedStore, SqliteStore, read_arrays, write_arrays
+from securetm.federation.store import COMMON, CoordinatorStore, SqliteStore, read_arrays, write_arrays
 from securetm.federation.wire.wire import MOST_BYTES
 from securetm.interrupts import undisturbed
 from securetm.models.lda.lda import LDA
@@ -107,14 +107,6 @@ def test_a_database_that_is_open_keeps_its_locks_when_it_is_looked_at(tmp_path: 
         private_file(path)
         again = subprocess.run([sys.executable, "-c", ask], check=False, capture_output=True, timeout=600)
     assert b"BlockingIOError" in again.stderr
-
-
-def test_a_store_that_was_closed_says_so_by_name(tmp_path: Path) -> None:
-    """Python's own complaints have no code of SQLite's."""
-    database = SqliteStore(tmp_path / "own.sqlite", COMMON, synced=False)
-    database.close()
-    with pytest.raises(DamagedStore, match="closed database"):
-        database.get("anything")
 
 
 def test_what_a_question_is_about_is_synced_before_it_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from hypothesis.extra import numpy as arrays
 from securetm.aggregation.plain import PlainSum
 from securetm.contracts import Block, Cohort, Domain, Needs, Roster, Terms
 from securetm.corpus.corpus import Corpus
-from securetm.errors import Malformed, Refused, error_classes
+from securetm.errors import Malformed, Refused
 from securetm.federation.party.party import Party
 from securetm.federation.wire import wire
 from securetm.federation.wire import wire_pb2 as pb
@@ -327,9 +326,3 @@ def test_whatever_list_of_words_a_party_sends_is_united_or_refused(message: byte
     except Refused:
         return
     assert all(word.isprintable() and word == word.strip() and word for word in union)
-
-
-def test_the_store_of_the_fuzzed_party_names_only_refusals(party: Party, tmp_path: Path) -> None:
-    found = [name for (name,) in party.store.rows("SELECT DISTINCT name FROM refusals")]
-    assert found
-    assert all(issubclass(error_classes()[name], Refused) for name in found)

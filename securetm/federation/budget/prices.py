@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +30,6 @@ from securetm.plans.origins import check_units
 from securetm.plans.profiles import cohort_of, count_of_parties
 from securetm.settings import require
 from securetm.wording import upward
-
-if TYPE_CHECKING:
-    pass
 
 FINEST, COARSEST = 0.05, 1000.0  # noise multipliers that are tried
 
@@ -83,14 +80,9 @@ class RunSpending:
     agreement: Agreement
     parties: int
 
-    @property
-    def words_are_paid(self) -> bool:
-        """Whether the parties find the words, and pay for them in the first run."""
-        return self.bill(_ANY).words is not None
-
     def spending(self) -> Spending:
         """What a run spends at a noise. Words that the parties find are paid for once, in the first run."""
-        words = self.bill(_ANY).words
+        words = self.bill().words
         return Spending(self._rounds, (words,) if words else (), self.possible)
 
     def possible(self, noise: float) -> bool:
@@ -103,8 +95,8 @@ class RunSpending:
             return False
         return True
 
-    def bill(self, noise: float) -> Bill:
-        """What the whole run spends at this noise."""
+    def bill(self, noise: float = _ANY) -> Bill:
+        """What the whole run spends at this noise; of words that the parties find, the first run."""
         return bill_of(self.agreement.with_privacy(noise=noise), self.parties)
 
     def _rounds(self, noise: float) -> Spends:
@@ -148,19 +140,15 @@ def check_affords_a_round(agreement: Agreement, parties: int) -> None:
 
 
 def with_words_noise(agreement: Agreement) -> Agreement:
-    """Adds the noise of the selection of words, where epsilon decides it."""
+    """Adds the noise at which the selection of words alone would spend a quarter of epsilon, where epsilon decides it."""
     privacy, budget = agreement.plan.privacy, agreement.budget
     if budget is None or not privacy.epsilon or agreement.plan.vocabulary.source != JOINT or privacy.words:
         return agreement
-    return agreement.with_privacy(words=_words_noise(budget))
-
-
-def _words_noise(budget: Budget) -> float:
-    """Returns the noise at which the vocabulary alone would spend a quarter of epsilon."""
     from dp_accounting import GaussianDpEvent
 
     share = budget.delta * ALONE / 2
-    return _written_alike(noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], budget.epsilon / 4, share, FINEST, COARSEST))
+    noise = noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], budget.epsilon / 4, share, FINEST, COARSEST)
+    return agreement.with_privacy(words=_written_alike(noise))
 
 
 def _least_noise(agreement: Agreement, parties: int) -> float:

@@ -37,7 +37,7 @@ from securetm.federation.coordinator.status import (
     RunStatus,
 )
 from securetm.federation.coordinator.training import CHECKPOINT, rounds_kept
-from securetm.federation.document_minimum import check_delta_announced
+from securetm.federation.document_minimum import check_delta, others_hold
 from securetm.federation.folder import (
     KEPT,
     LEDGERS,
@@ -129,7 +129,7 @@ def opened(
 ) -> tuple[RunFolder, RunStatus]:
     """The folder of the run that this roster's parties train, and its status; `beside` gets the lines of its log too."""
     roster, agreement = files.roster, agreed_apart(plan, files.roster.members)
-    check_delta_announced(roster.holds, agreement.profile, roster.members)
+    check_delta("the roster", others_hold("", roster.holds, agreement.profile, roster.members), agreement.profile)
     if plan.coordinator.survivors != ALL:
         check_survivors(agreement, len(roster.members), int(plan.coordinator.survivors))
     folder = served_folder(out, agreement, roster.federation, roster.keys, with_content=with_content)

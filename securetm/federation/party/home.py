@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import Mistake
 from securetm.federation.budget.ledgers import LedgersOfDocuments, ledger_in
 from securetm.federation.budget.witness import TAG
-from securetm.federation.folder import RunBusy, alone_in
 from securetm.federation.origins import run_of
 from securetm.federation.store import COMMON, DamagedStore, PartyStore, SqliteStore
 from securetm.plans.agreement import Agreement
@@ -111,20 +109,6 @@ class PartyHome:
                 begun=others[0],
                 data_set=self.data_set,
             )
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Locks the data set: two processes would answer the same number with two vectors."""
-        try:
-            with alone_in(self.data):
-                yield
-        except RunBusy as busy:
-            raise Mistake(
-                "another process works on data set {data_set} in {home}",
-                hint="a data set answers in one process at a time: wait for the other `securetm join`, or end it first",
-                data_set=self.data_set,
-                home=str(self.path),
-            ) from busy
 
     def store(self, agreement: Agreement, identity: bytes, corpus: Corpus) -> PartyStore:
         """Opens the store of this data set under that agreement, if the documents are those that it was begun with."""

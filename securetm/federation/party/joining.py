@@ -38,6 +38,7 @@ from securetm.federation.document_minimum import (
     others_hold,
     units_of,
 )
+from securetm.federation.folder import alone_in
 from securetm.federation.origins import before_in_ledger, run_between_organisations
 from securetm.federation.party.home import PartyHome
 from securetm.federation.party.party import Party
@@ -84,17 +85,16 @@ class Joining:
         return run_between_organisations(self.roster.federation, self.agreement)
 
     @property
-    def results(self) -> Path:
-        """The folder in which the model lands."""
-        return self.home.run(self.agreement)
-
-    @property
     def warnings(self) -> tuple[str, ...]:
         """What the party's user should know before it takes part, and nobody else is told."""
-        units = units_of(self.corpus, self.agreement.unit)
-        others = others_hold(self.file.name, self.roster.holds, self.agreement.profile, self.roster.members)
-        said = delta_said(self.agreement, units + others)
+        said = delta_said(self.agreement, self.units)
         return () if said is None else (said.rstrip("."),)
+
+    @property
+    def units(self) -> int:
+        """How many units all parties hold at least, as this one knows."""
+        others = others_hold(self.file.name, self.roster.holds, self.agreement.profile, self.roster.members)
+        return units_of(self.corpus, self.agreement.unit) + others
 
     def facts(self) -> dict[str, Any]:
         """What a report says of the run, besides what came of it."""
@@ -150,12 +150,8 @@ class Joining:
 Tell = Callable[[str, Keys, FederationRoster, str], None]  # the party, its keys, the roster, and why it does not take part
 
 
-def tell_nobody(party: str, keys: Keys, roster: FederationRoster, reason: str) -> None:
-    """What is wrong stays here."""
-
-
 def prepare(
-    path: Path, passphrase_of: Callable[[Path], Passphrase | None], stages: Stages, tell: Tell = tell_nobody
+    path: Path, passphrase_of: Callable[[Path], Passphrase | None], stages: Stages, tell: Tell = lambda *_: None
 ) -> Joining:
     """Checks all that can be checked before the first connection. Raises the first thing that is wrong, by name.
 
@@ -184,10 +180,9 @@ def _checked(file: PartyFile, home: PartyHome, roster: FederationRoster, keys: K
     corpus = documents_of(file, agreement, stages)
     check_share(file.name, corpus, agreement.profile, roster.members)
     check_holds(file.name, corpus, roster.holds[file.name], Unit.PERSON if agreement.unit is Unit.PERSON else Unit.DOCUMENT)
-    others = others_hold(file.name, roster.holds, agreement.profile, roster.members)
-    check_delta(file.name, corpus, agreement.profile, None, others)  # the ledger's own is checked when it is opened
-    check_kind(corpus, agreement)
     joining = Joining(file, home, roster, keys, agreement, corpus)
+    check_delta(file.name, joining.units, agreement.profile)  # the ledger's own is checked when it is opened
+    check_kind(corpus, agreement)
     check_most_epsilon(agreement, file.policy, joining.runs())
     return joining
 
@@ -276,7 +271,7 @@ def join(
     joining: Joining, carrier_of: Callable[[PacedParty], Carrier], watch: PartyWatch, stop: threading.Event
 ) -> Mapping[str, Any]:
     """Takes part until the run has ended, and writes what came of it. Set `stop`, and the party leaves; it may come back."""
-    with joining.home.alone(), closing(joining.file.engine.make()) as engine:
+    with alone_in(joining.home.data), closing(joining.file.engine.make()) as engine:
         party = joining.party(watch, engine)
         paced = PacedParty(party, SystemClock(stop))
         try:

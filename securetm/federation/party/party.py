@@ -80,13 +80,15 @@ class Party(PartyState):
             raise NotInvited()
         if identity != self.session.identity:
             raise WrongSession()
+        if isinstance(body, wire.Witness | wire.Links):
+            if (guard := self.session.guard) is None:
+                raise OutOfTurn(0, self.memory.last)
+            return guard.countersign(body.heads, body.links) if isinstance(body, wire.Witness) else guard.lead(body.statements)
         accepted: Mapping[type, Callable[[Any], tuple[Message, ...]]] = {
             wire.Adopt: partial(adopt_words, self),
             wire.Prepare: self.session.prepare,
             wire.Ask: partial(answer, self.session),
             wire.Forward: self.session.forward,
-            wire.Witness: self.session.countersign,
-            wire.Links: self.session.lead,
             wire.Finish: partial(keep_model, self),
         }
         return accepted[type(body)](body)
@@ -143,4 +145,4 @@ def _own(own: PartyState, finish: wire.Finish) -> State:
         raise BadState("the parties learn by themselves, so no model may come from the coordinator")
     if own.learner.rounds != finish.rounds:
         raise OutOfTurn(finish.rounds, own.learner.rounds)
-    return own.learner.finished()
+    return own.learner.state

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import all_runs
@@ -22,11 +20,10 @@ from securetm.federation.questions import (
     HELD_OUT,
     JOINT,
     PAIRS,
-    TOP_WORDS,
     TRAIN,
     WORDS,
     Questions,
-    before_training,
+    asked_in_run,
 )
 from securetm.plans.agreement import Agreement
 from securetm.plans.origins import accepted_as
@@ -63,20 +60,15 @@ def preview(joining: Joining) -> dict[str, Any]:
             {"setting": one.setting, "shown": one.shown, "origin": one.origin.in_words(), "accepted_as": accepted_as(one)}
             for one in agreement.inputs
         ],
-        "lands_in": str(joining.results),
+        "lands_in": str(joining.home.run(agreement)),
     }
 
 
 def questions_of(agreement: Agreement, joining: Joining) -> Iterator[dict[str, Any]]:
     """Each question that the plan asks, in its order: how often at most, and the longest message of an answer, in bytes."""
-    questions, profile, members = Questions(agreement), agreement.profile, joining.roster.members
-    questions.adopt(agreement.longest_list)
-    start = agreement.model.start(questions.vocabulary, np.random.default_rng(0))
-    about = {name: questions.shown(name, start, joining.file.name) for name in (TRAIN, HELD_OUT)}
-    words, topics = len(questions.vocabulary), len(agreement.model.topics(start))
-    about[COHERENCE] = {"top": np.resize(np.arange(words), (topics, TOP_WORDS))}
-    for name in (*before_training(agreement), TRAIN, *(() if questions.paid else (COHERENCE, HELD_OUT))):
-        terms = compile_route(questions.make(name, about.get(name, {})).terms, profile, cohort_of(profile, members)).terms
+    questions, profile, members = Questions(agreement, agreement.longest_list), agreement.profile, joining.roster.members
+    for name, about in asked_in_run(questions, joining.file.name):
+        terms = compile_route(questions.make(name, about).terms, profile, cohort_of(profile, members)).terms
         longest = profile.aggregation.longest(len(members), 0, terms)[0]
         allowed = joining.file.policy.allows_question(name)
         asked = {"question": name, "what": _WHAT[name], "times": questions.times(name)}

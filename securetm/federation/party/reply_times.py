@@ -146,16 +146,7 @@ def longest_answer(own: PartyState) -> float:
     return taken
 
 
-@dataclass
-class _Forgetting:
+class _Forgetting(dict[str, bytes]):
     """A store (contracts.Store) in memory, for what is computed only to see how long it takes."""
 
-    _held: dict[str, bytes] = field(default_factory=dict)
-
-    def get(self, key: str) -> bytes | None:
-        """Returns the value that was put there."""
-        return self._held.get(key)
-
-    def put(self, key: str, value: bytes) -> None:
-        """Keeps the value in memory."""
-        self._held[key] = value
+    put = dict.__setitem__

@@ -99,19 +99,6 @@ class JoinedSession:
         if ask.keep:
             self.own.memory.keep(ask.serial, learner.remember(self.own.memory.arrays))
 
-    def countersign(self, witness: wire.Witness) -> tuple[Message, ...]:
-        """Signs heads of the other parties' ledgers."""
-        return self._guarded().countersign(witness.heads, witness.links)
-
-    def lead(self, links: wire.Links) -> tuple[Message, ...]:
-        """Returns a head of this party's ledger, and the links that lead there from the heads that others saw."""
-        return self._guarded().lead(links.statements)
-
-    def _guarded(self) -> BudgetGuard:
-        if self.guard is None:
-            raise OutOfTurn(0, self.own.memory.last)
-        return self.guard
-
 
 def _to_coordinator(parcels: Sequence[Parcel]) -> tuple[Message, ...]:
     return tuple(parcel for receiver, parcel in parcels if receiver == COORDINATOR)

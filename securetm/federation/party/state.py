@@ -19,7 +19,15 @@ from securetm.contracts import IN_MEMORY, Answer, Array, Engine, Entropy, Keepin
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Mistake, Refused
 from securetm.federation.budget.witness import TAG
-from securetm.federation.document_minimum import by_shard, check_blocks, check_delta, check_kind, check_share, others_hold
+from securetm.federation.document_minimum import (
+    by_shard,
+    check_blocks,
+    check_delta,
+    check_kind,
+    check_share,
+    others_hold,
+    units_of,
+)
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.failure_log import Failure, FailureLog
 from securetm.federation.party.kept import KeptAnswer, KeptNoise
@@ -76,8 +84,8 @@ class PartyState:
     def __post_init__(self) -> None:
         profile = self.agreement.profile
         check_share(self.name, self.corpus, profile, self.members)
-        others = others_hold(self.name, self.holds, profile, self.members)
-        check_delta(self.name, self.corpus, profile, self.ledger, others)
+        units = units_of(self.corpus, self.agreement.unit) + others_hold(self.name, self.holds, profile, self.members)
+        check_delta(self.name, units, profile, *([self.ledger.budget.delta] if self.ledger is not None else []))
         check_kind(self.corpus, self.agreement)
         if self.ledger is None or (profile.budget is not None and self.others is None):
             raise Mistake(
@@ -167,37 +175,33 @@ class Learner:
     agreement: Agreement
     store: PartyStore
     rounds: int = 0  # whose answers it took
-    _state: State = field(default_factory=dict)
+    state: State = field(default_factory=dict)  # all that came of the training
 
     def begin(self, vocabulary: tuple[str, ...], memory: Memory) -> None:
         """Starts the training at the plan's seed, or goes on from the party's kept memory."""
-        self._state = learned_in(memory) or self.agreement.start(vocabulary)
+        self.state = learned_in(memory) or self.agreement.start(vocabulary)
         self.rounds = int(memory[_ROUNDS][0]) if _ROUNDS in memory else 0
 
     def about(self) -> State:
         """Returns the state that questions of the training are about."""
-        if not self._state:
+        if not self.state:
             raise BadState("no vocabulary has been agreed on")
-        return without_public(self.agreement.model.for_party(self._state, ""))
-
-    def finished(self) -> State:
-        """Returns the whole state that came of the training."""
-        return self._state
+        return without_public(self.agreement.model.for_party(self.state, ""))
 
     def learn(self, question: str, answer: Answer) -> None:
         """Takes an opened answer: updates the state, or writes a figure. A state that diverged is not taken over."""
         if question == TRAIN:
-            state, self.rounds = self.agreement.model.update(self._state, answer), self.rounds + 1
+            state, self.rounds = self.agreement.model.update(self.state, answer), self.rounds + 1
             if not all(np.isfinite(array).all() for array in state.values()):
                 raise Diverged(self.rounds)
-            self._state = state
+            self.state = state
         elif question == HELD_OUT:
             figure = perplexity_from_answer(answer)
             self.store.now("INSERT OR REPLACE INTO figures VALUES (?, ?)", "everybody held_out", figure)
 
     def remember(self, memory: Memory) -> Mapping[str, Array]:
         """Returns the memory to keep, with the state in it and the number of its rounds."""
-        learned = {_MINE + name: array for name, array in self._state.items()}
+        learned = {_MINE + name: array for name, array in self.state.items()}
         return {**memory, **learned, _ROUNDS: np.array([self.rounds], np.int64)}
 
 

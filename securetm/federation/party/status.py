@@ -71,7 +71,10 @@ class JoinStatus(PartyWatch, NetworkEvents):
 
     def refused(self, party: str, reason: str) -> None:  # noqa: ARG002 - there is one other end
         """There is no connection, and why."""
-        self._without(reason)
+        with self._lock:
+            new, self.why_not, self.connected_to = reason != self.why_not, reason, ""
+        if new:  # a coordinator that is away is dialed again and again
+            self.tell("not_connected", {"reason": reason})
 
     def connected(self, party: str) -> None:
         """A connection is open, and both ends have proved who they are."""
@@ -89,9 +92,3 @@ class JoinStatus(PartyWatch, NetworkEvents):
         """A message is whole."""
         with self._lock:
             self.bytes_down, self.bytes_up = self.bytes_down + received, self.bytes_up + sent
-
-    def _without(self, reason: str) -> None:
-        with self._lock:
-            new, self.why_not, self.connected_to = reason != self.why_not, reason, ""
-        if new:  # a coordinator that is away is dialed again and again
-            self.tell("not_connected", {"reason": reason})

@@ -56,12 +56,7 @@ class Span(NamedTuple):
 
 def begun(number: int, size: int) -> bytes:
     """Returns how protobuf begins a field of so many bytes, so that its content is not copied into a message first."""
-    return bytes((number << 3 | _BYTES,)) + length_bytes(size)
-
-
-def length_bytes(size: int) -> bytes:
-    """Returns a length as protobuf writes it."""
-    packed = bytearray()
+    packed = bytearray((number << 3 | _BYTES,))
     while size > 0x7F:
         packed.append(size & 0x7F | 0x80)
         size >>= 7
