@@ -7,7 +7,6 @@ stand on one level, under the names that `securetm audit --json` prints.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -263,16 +262,6 @@ _FIGURE = frozenset(one.encode_name for one in fields(Measured))
 _ENDLESS = frozenset({"high", "ceiling", "across", "up"})
 _OPTIONAL = frozenset(one.encode_name for part in _PARTS.values() for one in fields(part) if not one.required)
 SINGULAR = {"findings": "finding", "refusals": "refusal", "curves": "curve", "examples": "example"}
-_BOUNDS = {">=": "at least", "<=": "at most", "<": "below", ">": "above"}
-_KINDS = {
-    "float": "a number",
-    "int": "a whole number",
-    "str": "a text",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "a table",
-    "null": "nothing",
-}
 
 
 def plain(record: Any) -> Any:
@@ -334,40 +323,6 @@ def decoded(content: Any, kind: type[Record], where: str) -> Record:
         return msgspec.convert(content, kind)
     except msgspec.ValidationError as problem:
         said, _, way = str(problem).partition(" - at ")
-        raise ValueError(_sentence(said, _steps(way), where)) from problem
-
-
-def _steps(way: str) -> list[str]:
-    """The path to a field that does not fit, without the parts that files do not show, and counted from one."""
-    steps = [step for step in re.findall(r"[a-z_]+(?:`?\W\d+)?", way) if step not in (*_PARTS, "measured")]
-    return [re.sub(r"(\w+)\W+(\d+)", _counted, step) for step in steps]
-
-
-def _counted(found: re.Match[str]) -> str:
-    """One of several: `curves[0]` is curve 1, and `up[2]` up 3."""
-    return f"{SINGULAR.get(found[1], found[1])} {int(found[2]) + 1}"
-
-
-def _sentence(said: str, steps: list[str], where: str) -> str:
-    """The error of msgspec, or of a record that contradicts itself, as a sentence about the file."""
-    if found := re.fullmatch(r"Object missing required field `(\w+)`", said):
-        return f"`{found[1]}` in {_place(where, steps)} is missing"
-    if found := re.fullmatch(r"Object contains unknown field `(.*)`", said):
-        return f"there is no field called {found[1]!r} in {_place(where, steps)}"
-    if found := re.fullmatch(r"(`\w+`) (.*)", said):
-        return f"{found[1]} in {_place(where, steps)} {found[2]}"
-    *way, name = steps or ["it"]
-    place = _place(where, way)
-    if found := re.fullmatch(r"Expected `([\w |]+)`, got `(\w+)`", said):
-        wanted = " or ".join(_KINDS.get(kind, kind) for kind in found[1].split(" | "))
-        return f"`{name}` in {place} is {_KINDS.get(found[2], found[2])}; it must be {wanted}"
-    if found := re.fullmatch(r"Expected `\w+` ([<>]=?) (\S+)", said):
-        return f"`{name}` in {place} must be {_BOUNDS[found[1]]} {found[2]}"
-    if "matching regex" in said:
-        wanted = f"one of {', '.join(VERDICTS)}" if name == "verdict" else "a day such as 2026-01-31"
-        return f"`{name}` in {place} must be {wanted}"
-    return f"`{name}` in {place} does not fit: {said}"
-
-
-def _place(where: str, way: list[str]) -> str:
-    return ", ".join(way if way and where == "the file" else (where, *way))
+        steps = [step for step in way.strip("`").split(".")[1:] if step not in (*_PARTS, "measured")]
+        place = f"`{'.'.join(steps)}` in {where}" if steps else where
+        raise ValueError(f"{place}: {said[:1].lower()}{said[1:]}") from problem

@@ -232,6 +232,15 @@ def totals(view: AdversaryView) -> Iterator[ReadVector]:
             yield ReadVector(known[message.serial], "", blocks_of(flat, terms))
 
 
+def heard(view: AdversaryView, *blocks: str) -> dict[str, list[ReadVector]]:
+    """Vectors with one of these blocks, by party where answers are sent in the open, else the sums (party "")."""
+    found: dict[str, list[ReadVector]] = {}
+    for one in party_vectors(view) if view.seen.get(ANSWER) else totals(view):
+        if not one.blocks.keys().isdisjoint(blocks):
+            found.setdefault(one.party, []).append(one)
+    return found
+
+
 def _closed(sender: str) -> NotTestable:
     why = "is a ciphertext: without the parties' secret key it was not opened, nor was the encryption attacked"
     return NotTestable(f"what {sender} sent {why}")

@@ -289,9 +289,9 @@ def test_an_older_format_is_refused_by_name_and_with_advice(small: tuple[AuditPl
 
 
 CHANGES: dict[str, tuple[dict[str, Any], str]] = {
-    "a word for a number": ({"low": "much"}, "`low` in finding 1 is a text; it must be a number"),
+    "a word for a number": ({"low": "much"}, "`low` in finding 1: expected `float`, got `str`"),
     "a field that there is not": ({"secure": True}, "there is no field called 'secure' in finding 1"),
-    "a verdict that there is not": ({"verdict": "safe"}, "`verdict` in finding 1 must be one of refuted, not refuted"),
+    "a verdict that there is not": ({"verdict": "safe"}, "`verdict` in finding 1: expected"),
     "an improved verdict": ({"verdict": "not refuted"}, "finding 1: the verdict of gradient_inversion does not follow"),
     "another profile": ({"profile": "masked"}, "finding 1 is of masked with prodlda"),
     "nothing that it depends on": ({"bound": {}}, "has no hashes"),

@@ -56,36 +56,36 @@ def test_the_folder_of_a_run_gives_the_only_audit_in_it(tmp_path: Path) -> None:
 
 GONE = object()
 DAMAGED: dict[str, tuple[tuple[str | int, ...], Any, str]] = {  # where, what stands there instead, and what is said of it
-    "no findings": (("findings",), GONE, "`findings` in the file is missing"),
+    "no findings": (("findings",), GONE, "the file: object missing required field `findings`"),
     "findings that are none": (("findings",), {}, "must be a list"),
     "a finding that is none": (("findings", 7), "x", "finding 8.*must be a table"),
-    "no verdict": (("findings", 0, "verdict"), GONE, "`verdict` in finding 1 is missing"),
-    "no such verdict": (("findings", 0, "verdict"), "safe", "must be one of refuted, not refuted"),
+    "no verdict": (("findings", 0, "verdict"), GONE, "finding 1: object missing required field `verdict`"),
+    "no such verdict": (("findings", 0, "verdict"), "safe", "`verdict` in finding 1: expected .*refuted.not refuted"),
     "an improved verdict": (("findings", 0, "verdict"), "not refuted", "does not follow from an interval from 0.948"),
     "a worsened verdict": (("findings", 1, "verdict"), "refuted", "`verdict` in finding 2 is 'refuted'; it does not follow"),
     "nothing tried, and yet held": (("findings", 3, "verdict"), "not refuted", "finding 4.*does not follow"),
     "a verdict taken back": (("findings", 0, "verdict"), "not tested", "it does not follow from an interval from 0.948"),
     "a value outside": (("findings", 0, "value"), 0.1, "does not lie within its interval"),
-    "a word for a number": (("findings", 0, "low"), "much", "`low` in finding 1 is a text; it must be a number"),
+    "a word for a number": (("findings", 0, "low"), "much", "`low` in finding 1: expected `float`, got `str`"),
     "an unknown field": (("findings", 0, "secure"), True, "there is no field called 'secure' in finding 1"),
     "another count": (("refuted_claims",), 3, "`refuted_claims` in the file is 3; it does not follow"),
     "a lame curve": (("findings", 4, "curves", 0, "up", -1), GONE, "must be the number of points of `across`"),
-    "a curve of words": (("findings", 4, "curves", 0, "up", 0), "x", "must be a number"),
+    "a curve of words": (("findings", 4, "curves", 0, "up", 0), "x", "in finding 5: expected `float`"),
     "a rate that is none": (("findings", 4, "curves", 0, "up", 2), 7, "is 7.0; it cannot lie on"),
     "a control that is gone": (("findings", 1, "chance"), GONE, "`chance` in finding 2 is missing"),
     "a number without end": (("findings", 1, "low"), math.nan, "`low` in finding 2 is nan; it is no number"),
     "a number too large": (("findings", 5, "seconds"), 1e308, "`seconds` in finding 6.* 1e.308; it is no number"),
     "a number too long": (("findings", 5, "tests"), 10**400, "`tests` in finding 6 is inf; it is no"),
     "a number deep inside": (("findings", 4, "curves", 0, "up", 2), 1e308, "`up 3` in finding 5, curve 1.* 1e.308; it is no"),
-    "ends in the wrong order": (("findings", 7, "low"), 2.4, "`low` in finding 8 is 2.4; it lies"),
-    "more hits than tries": (("findings", 0, "hits"), 301, "`hits` in finding 1 is 301; it must be from 0 to 300"),
+    "ends in the wrong order": (("findings", 7, "low"), 2.4, "finding 8: `low` is 2.4; it lies"),
+    "more hits than tries": (("findings", 0, "hits"), 301, "finding 1: `hits` is 301; it must be from 0 to 300"),
     "hits that are not the value": (("findings", 0, "hits"), 290, "is not 290 of 300"),
     "an interval too narrow": (("findings", 1, "high"), 0.001, "`interval` in finding 2 is .*; it is narrower"),
-    "a confidence of all": (("findings", 0, "confidence"), 1.0, "`confidence` in finding 1 must be below 1"),
-    "helpers below none": (("findings", 0, "helpers"), -1, "`helpers` in finding 1 must be at least 0"),
-    "a day that is none": (("made",), "yesterday", "`made` in the file must be a day such as 2026-01-31"),
-    "a refusal of nobody": (("refusals", 0, "by"), "", "`by` in refusal 1 is missing"),
-    "a refusal without a reason": (("refusals", 0, "reason"), GONE, "`reason` in .* is missing"),
+    "a confidence of all": (("findings", 0, "confidence"), 1.0, "`confidence` in finding 1: expected `float` < 1"),
+    "helpers below none": (("findings", 0, "helpers"), -1, "`helpers` in finding 1: expected `int` >= 0"),
+    "a day that is none": (("made",), "yesterday", "`made` in the file: expected"),
+    "a refusal of nobody": (("refusals", 0, "by"), "", "refusals.*: `by` is missing"),
+    "a refusal without a reason": (("refusals", 0, "reason"), GONE, "refusals.*missing.* `reason`"),
 }
 
 
@@ -129,7 +129,7 @@ def test_what_a_terminal_would_obey_is_spelt_out(command: str, tmp_path: Path) -
         assert command not in text
         assert "\\" in text
     plain["findings"][0]["verdict"] = f"safe{command}"
-    with pytest.raises(Mistake, match="must be one of") as refused:
+    with pytest.raises(Mistake, match="`verdict` in finding 1") as refused:
         read_record(written(tmp_path, plain))
     assert command not in str(refused.value)
 

@@ -7,8 +7,9 @@ candidate texts embeds them with the public sentence model, and asks which of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,25 +74,18 @@ def _unit(rows: Array) -> Array:
     return found
 
 
-def invert_answers(view: AdversaryView, effort: Effort) -> tuple[NamedCandidates, ...]:
-    """Names the candidates in each party's own gradient, until these hold enough documents."""
-    return tuple(_named_in(gradients(party_vectors(view)), view, effort["documents"]))
-
-
-def invert_sums(view: AdversaryView, effort: Effort) -> tuple[NamedCandidates, ...]:
-    """Names the candidates in the opened sums."""
-    return tuple(_named_in(gradients(totals(view)), view, effort["documents"]))
-
-
-def _named_in(vectors: Iterable[ReadVector], view: AdversaryView, most: int) -> Iterator[NamedCandidates]:
-    read = 0
-    for vector in vectors:
-        if read >= most:
-            return
-        number = document_count(vector, most)
-        read += number
-        found = candidates_in(embedding_gradient(vector, view.public.model), view.question, number)
-        yield NamedCandidates(vector.round.serial, vector.party, found)
+def attack(
+    view: AdversaryView, effort: Effort, read: Callable[[AdversaryView], Iterator[ReadVector]] = party_vectors
+) -> tuple[NamedCandidates, ...]:
+    """Names the candidates in each party's own gradient, or in the opened sums, until these hold enough documents."""
+    found, documents, most = list[NamedCandidates](), 0, effort["documents"]
+    for vector in gradients(read(view)):
+        if documents < most:
+            number = document_count(vector, most)
+            documents += number
+            named = candidates_in(embedding_gradient(vector, view.public.model), view.question, number)
+            found.append(NamedCandidates(vector.round.serial, vector.party, named))
+    return tuple(found)
 
 
 def candidates_in(gradient: Array, pool: Array, documents: int) -> Array:
@@ -175,7 +169,7 @@ EMBEDDING_INVERSION = Attack(
     models=MODELS,
     measures=_MEASURES,
     bears_on=("linking", "inference"),
-    attack=invert_answers,
+    attack=attack,
     judge=judge,
     efforts=("documents",),
     pose=pose,
@@ -189,7 +183,7 @@ EMBEDDING_SUM_INVERSION = replace(
     title="Which documents of a pool took part, from the embeddings in the sum over all parties",
     cost="under a second on one core for one sum and ten thousand candidates",
     needs=(REQUEST, TOTAL, VOCABULARY),
-    attack=invert_sums,
+    attack=partial(attack, read=totals),
     remark="A secure sum hides whose document it is, and not that it took part: a sum over fewer documents than the layer has "
     "units names them all.",
 )

@@ -16,7 +16,7 @@ from scipy import sparse
 from securetm.auditing.attack import Attack, Effort, Estimate, GroundTruth, Proportion, Score, stacked
 from securetm.auditing.parts.reconstruction_scores import first_words
 from securetm.auditing.record import Example
-from securetm.auditing.views import ANSWER, TOTAL, AdversaryView, party_vectors, totals
+from securetm.auditing.views import ANSWER, TOTAL, AdversaryView, heard
 from securetm.contracts import Array
 
 # ---- words that occur once, followed from round to round ------------------------------------------------------------
@@ -175,16 +175,8 @@ class WordGroups:
 def attack(view: AdversaryView, effort: Effort) -> tuple[WordGroups, ...]:
     """Compares the counts of the same documents in several rounds."""
     by_sentence = view.public.plan.model.name in SENTENCES
-    return tuple(_groups(party, tables, by_sentence, effort["words"]) for party, tables in _tables(view).items())
-
-
-def _tables(view: AdversaryView) -> Mapping[str, Array]:
-    """The tables of all rounds: each party's where they are sent in the open, else the sums'."""
-    by_party: dict[str, list[Array]] = {}
-    for one in party_vectors(view) if view.seen.get(ANSWER) else totals(view):
-        if COUNTS in one.blocks:
-            by_party.setdefault(one.party, []).append(one.blocks[COUNTS])
-    return {party: np.array(tables, dtype=np.float64) for party, tables in by_party.items()}
+    tables = {party: np.array([one.blocks[COUNTS] for one in found], float) for party, found in heard(view, COUNTS).items()}
+    return tuple(_groups(party, whole, by_sentence, effort["words"]) for party, whole in tables.items())
 
 
 def _groups(party: str, tables: Array, by_sentence: bool, most: int) -> WordGroups:

@@ -18,7 +18,7 @@ from scipy import sparse
 from securetm.auditing.attack import EVERY_MODEL, Attack, Effort, GroundTruth, Proportion, Score, stacked
 from securetm.auditing.attacks.rare_documents import EXAMPLES, WordGroups, of_groups, scored_links
 from securetm.auditing.parts.gradients import directions, parallel
-from securetm.auditing.views import ANSWER, TOTAL, AdversaryView, ReadVector, party_vectors, totals
+from securetm.auditing.views import ANSWER, TOTAL, AdversaryView, ReadVector, heard
 from securetm.contracts import Array
 from securetm.federation.questions import PAIRS as PAIRS_OF_WORDS
 
@@ -31,12 +31,7 @@ _ROUNDING = 3e-7  # of a number in 32 bits, and of the sums that led to it
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[WordGroups, ...]:
     """Compares the rows of the words, over all rounds that it reads."""
-    read = party_vectors(view) if view.seen.get(ANSWER) else totals(view)
-    by_party: dict[str, list[ReadVector]] = {}
-    for one in read:
-        if ROWS in one.blocks or PAIRS in one.blocks:
-            by_party.setdefault(one.party, []).append(one)
-    return tuple(_linked(party, rounds, effort["words"]) for party, rounds in by_party.items())
+    return tuple(_linked(party, rounds, effort["words"]) for party, rounds in heard(view, ROWS, PAIRS).items())
 
 
 def _linked(party: str, rounds: list[ReadVector], most: int) -> WordGroups:

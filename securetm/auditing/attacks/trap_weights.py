@@ -6,8 +6,9 @@ answer as the numbers that it shows, and a secure sum after it was opened.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import cast
 
@@ -15,7 +16,7 @@ import numpy as np
 from scipy.stats import norm
 
 from securetm.auditing.attack import Attack, Effort, RoundReconstruction
-from securetm.auditing.parts.gradients import GRADIENT, readings, shape_of
+from securetm.auditing.parts.gradients import GRADIENT, gradients, readings, shape_of
 from securetm.auditing.parts.reconstruction_scores import DOCUMENTS, judged_documents
 from securetm.auditing.views import BY_PARTIES, REQUEST, TOTAL, VOCABULARY, AdversaryView, ReadVector, party_vectors, totals
 from securetm.contracts import Array, State, TopicModel
@@ -188,23 +189,14 @@ def imprinted_state(state: State, model: TopicModel, effort: Effort) -> State:
     return {**state, "weights": weights_of(imprint, shape, prior, network.dtype)}
 
 
-def attack_answers(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
-    """Reads the parties' own answers."""
-    return tuple(_reconstructed(party_vectors(view), view, effort))
-
-
-def attack_sums(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
-    """Reads the opened sums."""
-    return tuple(_reconstructed(totals(view), view, effort))
-
-
-def _reconstructed(vectors: Iterator[ReadVector], view: AdversaryView, effort: Effort) -> Iterator[RoundReconstruction]:
-    """Only of vectors about the coordinator's own weights."""
-    for vector in vectors:
-        if GRADIENT in vector.blocks and (shown := vector.round.state):
-            made = imprinted_state(shown, view.public.model, effort)
-            if np.array_equal(made["weights"], shown["weights"]):
-                yield _documents_behind(vector, view, effort)
+def attack(
+    view: AdversaryView, effort: Effort, read: Callable[[AdversaryView], Iterator[ReadVector]] = party_vectors
+) -> tuple[RoundReconstruction, ...]:
+    """Reads the vectors about the coordinator's own weights: the parties' answers, or the opened sums."""
+    asked = [one for one in gradients(read(view)) if one.round.state]
+    own = (imprinted_state(one.round.state, view.public.model, effort)["weights"] for one in asked)
+    about = [one for one, made in zip(asked, own, strict=True) if np.array_equal(made, one.round.state["weights"])]
+    return tuple(_documents_behind(one, view, effort) for one in about)
 
 
 def _documents_behind(vector: ReadVector, view: AdversaryView, effort: Effort) -> RoundReconstruction:
@@ -242,7 +234,7 @@ TRAP_ANSWERS = Attack(
     models=("prodlda",),
     measures=DOCUMENTS,
     bears_on=("singling out", "inference"),
-    attack=attack_answers,
+    attack=attack,
     judge=judged_documents,
     efforts=(_EXPECTED,),
     malicious_state=imprinted_state,
@@ -260,7 +252,7 @@ TRAP_WEIGHTS = replace(
     cost="a second on one core for one sum; nothing beside the weights has to be changed",
     given="the model's settings and words, about how many documents are in a sum, and weights of its choice",
     needs=(REQUEST, TOTAL, VOCABULARY),
-    attack=attack_sums,
+    attack=partial(attack, read=totals),
     limits=(
         "hiding: a party that looks at the weights, or at how little the model learns in such a round, notices them",
         "sums of many more documents than the first layer is wide: it finds about as many documents as that layer is wide",

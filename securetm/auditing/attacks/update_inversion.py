@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice, pairwise
 from operator import attrgetter
 from typing import cast
@@ -15,7 +16,7 @@ from typing import cast
 import numpy as np
 from scipy.optimize import nnls
 
-from securetm.auditing.attack import Attack, Effort, GroundTruth, RoundReconstruction, Score
+from securetm.auditing.attack import Attack, Effort, RoundReconstruction
 from securetm.auditing.parts.gradients import GradientLayers, documents_in, linked_words, whole_documents, words_in
 from securetm.auditing.parts.reconstruction_scores import MEASURES, WORDS, judged
 from securetm.auditing.views import (
@@ -289,11 +290,6 @@ def _named(vectors: Iterator[ReadVector], model: FedNMF, most: int) -> Iterator[
         yield RoundReconstruction(vector.round.serial, vector.party, words=np.flatnonzero(risen))
 
 
-def judge_named(found: tuple[RoundReconstruction, ...], truth: GroundTruth) -> Score:
-    """Compares the named words with those of the party's documents."""
-    return judged(found, truth, wanted=WORDS)
-
-
 FACTOR_UPDATES = Attack(
     name="factor_updates",
     title="Which words a party uses, from its own difference of a factorisation's topics",
@@ -306,7 +302,7 @@ FACTOR_UPDATES = Attack(
     measures=WORDS,
     bears_on=("inference",),
     attack=name_risen_words,
-    judge=judge_named,
+    judge=partial(judged, wanted=WORDS),
     efforts=("answers",),
     limits=(
         "which words stand in one document",
