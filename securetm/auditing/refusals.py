@@ -26,9 +26,8 @@ from securetm.auditing.recorded import serials_of
 from securetm.auditing.roles import Corruption
 from securetm.auditing.runs import Demonstrations
 from securetm.auditing.views import TOTAL
-from securetm.contracts import Answer, Exchange, Profile, Roster, Sampling, State
+from securetm.contracts import Answer, Exchange, Roster, Sampling, State
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.tokeniser import prune
 from securetm.errors import Refused, SecuretmError
 from securetm.federation.budget.guard import BudgetGuard
 from securetm.federation.budget.witness import head_of
@@ -40,13 +39,13 @@ from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.refusal_errors import BelowMinimum, OutOfBudget
 from securetm.federation.simulation.simulation import train
-from securetm.federation.sources import corpora_of
-from securetm.federation.store import COMMON, PartyStore, SqliteStore, write_bytes
+from securetm.federation.store import COMMON, PartyStore, SqliteStore
 from securetm.federation.transcript import Parties, Transcript
 from securetm.federation.wire import wire
 from securetm.models.neural.network import NetworkShape
 from securetm.plans.profiles import claims_of, cohort_of, read_profile
 from securetm.plans.recommend import read_plan
+from securetm.plans.schema import Plan
 from securetm.private_files import private_file, private_folder
 from securetm.sessions.framing import Reader, head, places_bytes
 from securetm.sessions.identities import COORDINATOR, SIGNATURE, identity_of
@@ -58,62 +57,45 @@ from securetm.wording import counted
 # documents in a sum, so an audit tests this limit.
 
 _ANY = "open"  # the documents are the same in every profile
-_WORDS = 500  # of a public list
+_A_LIST = {"vocabulary.source": "file", "vocabulary.max_words": 500, "vocabulary.min_documents": 1}
 _ALL = 1000  # rounds, more than such a run has
 _BY_BATCHES = {"model.name": "prodlda"}  # a coordinator can ask this model for batches that are too small
 _FLOORS = (BelowMinimum.__name__, TooFewToTakePart.__name__)  # refusals because of the least number of documents
 
 
-def tried_below_minimum(profile: str, settings: Mapping[str, Any], place: Path, stages: Stages) -> tuple[RefusalRecord, ...]:
-    """Begins two runs in that folder, one with too small batches and one with too few documents.
+def tried_below_minimum(
+    profile: str, runs: Demonstrations, settings: Mapping[str, Any] | None = None
+) -> tuple[RefusalRecord, ...]:
+    """Begins two runs, one with too small batches and one with too few documents.
 
     Too few means fewer than the minimum after dropouts, even if the whole cohort has enough. Where secret coins choose the
     documents, a coordinator cannot ask for batches, so only the second run is begun. No run is begun if every sum is large
     enough.
     """
-    rules = read_profile(profile)
-    found = corpora_of(read_plan(None, {**_BY_BATCHES, **settings, "profile": _ANY}), stages)
-    corpora: dict[str, Corpus] = {name: corpus.gathered() for name, corpus in found.items()}
+    rules, some = read_profile(profile), {**_BY_BATCHES, **(settings or {})}
+    corpora = runs.documents(read_plan(None, {**some, "profile": _ANY}))
     left = rules.aggregation.remaining(cohort_of(rules, tuple(corpora)), len(corpora))
     each, least = (rules.minimum_documents - 1) // left, fewest_left(rules, tuple(corpora))
     few = (rules.minimum_documents - 1) // least
     if each < 1:
         return ()
+    listed = _A_LIST if rules.vocabularies == ("file",) else {}
+    some |= {**listed, "profile": profile, "training.rounds": 1}
     cut = {name: corpus.select(np.arange(min(few, len(corpus)))) for name, corpus in corpora.items()}
-    some = {**_BY_BATCHES, **settings, **_listed(rules, corpora, place), "profile": profile, "training.rounds": 1}
-    batches, documents = place / f"{profile}-small-batches", place / f"{profile}-few-documents"
-    last = _tried_run({**some, "model.batch": rules.minimum_documents}, cut, _Attempt(few, least, "in all"), documents, stages)
+    whole = runs.planned({**some, "model.batch": rules.minimum_documents})
+    last = _tried_run(whole, cut, few, least, "in all", runs.place / f"{profile}-few-documents", runs.stages)
     if any(part.sampling is Sampling.COINS for part in rules.mechanisms):
         return (last,)
-    return _tried_run({**some, "model.batch": each}, corpora, _Attempt(each, left, "in each answer"), batches, stages), last
-
-
-def _listed(rules: Profile, corpora: Mapping[str, Corpus], place: Path) -> Mapping[str, Any]:
-    """The words of these documents as a public list, if the profile admits no other source."""
-    if rules.vocabularies != ("file",):
-        return {}
-    words = prune(Corpus.concat(list(corpora.values())), max_words=_WORDS, min_df=1)
-    path = place / f"{rules.name}-words.txt"
-    write_bytes(path, "\n".join(words).encode())
-    reason = "words of the audit, which tries refusals and claims no budget"
-    return {"vocabulary.source": "file", "vocabulary.file": str(path), "origins.vocabulary": reason}
-
-
-@dataclass(frozen=True)
-class _Attempt:
-    each: int  # documents of each party
-    left: int  # parties over which a sum may be opened
-    where: str
+    small, place = runs.planned({**some, "model.batch": each}), runs.place / f"{profile}-small-batches"
+    return _tried_run(small, corpora, each, left, "in each answer", place, runs.stages), last
 
 
 def _tried_run(
-    settings: Mapping[str, Any], corpora: Mapping[str, Corpus], tried: _Attempt, place: Path, stages: Stages
+    plan: Plan, corpora: Mapping[str, Corpus], each: int, left: int, where: str, place: Path, stages: Stages
 ) -> RefusalRecord:
-    """The outcome of the run: who refused it, the reason, and whether any sum of the training was opened."""
-    plan = read_plan(None, settings)
-    documents = sum(sorted(min(tried.each, len(corpus)) for corpus in corpora.values())[: tried.left])
-    each = f"{counted(tried.each, 'document')} of each of {len(corpora)} parties {tried.where}"
-    attempt = f"{each}, {documents} in a sum over {tried.left} of them"
+    """Who refused the run, the reason, and whether any sum of `each` documents of `left` parties was opened."""
+    documents = sum(sorted(min(each, len(corpus)) for corpus in corpora.values())[:left])
+    attempt = f"{counted(each, 'document')} of each of {len(corpora)} parties {where}, {documents} in a sum over {left} of them"
     folder = begin(place, plan, corpora, with_content=True)
     minimum, by, reason = folder.agreement.profile.minimum_documents, "", ""
     try:

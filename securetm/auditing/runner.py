@@ -159,7 +159,7 @@ class _OnOwnRuns:
 
 def _refusals(profile: str, plan: AuditPlan, runs: Demonstrations) -> KeptRefusals:
     bound, begun, listed = refusals_bound_to(profile), time.perf_counter(), lists_with(profile, plan)
-    below = tried_below_minimum(profile, {}, runs.place, runs.stages) if BELOW in listed else ()
+    below = tried_below_minimum(profile, runs) if BELOW in listed else ()
     violations = tried_violations(profile, runs) if VIOLATIONS in listed else ()
     seconds = round(time.perf_counter() - begun, 1)
     return KeptRefusals(profile, plan.name, listed, (*below, *violations), seconds, today(), platform.python_version(), bound)

@@ -64,8 +64,8 @@ class Demonstrations:
         changes = {"without": without, "canaries": canaries, **corruption.named}
         name = f"{profile}-{digest(_plain({**whole, **changes})).hex()[:8]}"
         if name not in self.made:
-            plan, record = self._planned(whole), None
-            documents: Mapping[str, Corpus] = dict(list(self._documents(plan).items())[without:])
+            plan, record = self.planned(whole), None
+            documents: Mapping[str, Corpus] = dict(list(self.documents(plan).items())[without:])
             if canaries:
                 documents, record = with_canaries(
                     documents, canaries, plan.seed, plan.vocabulary.public_words(plan.tokeniser.make())
@@ -83,19 +83,19 @@ class Demonstrations:
         self.made[name] = folder
         return folder
 
-    def _planned(self, settings: Mapping[str, Any]) -> Plan:
+    def planned(self, settings: Mapping[str, Any]) -> Plan:
         """The plan. If it needs a public list of words and names none, the list is made from the public texts."""
         if settings.get("vocabulary.source") != "file" or "vocabulary.file" in settings:
             return read_plan(None, settings)
         source = {name: value for name, value in settings.items() if name != "vocabulary.source"}
         unlisted = read_plan(None, fitting(source, "open"))
-        whole = Corpus.concat(list(self._documents(unlisted).values()))
+        whole = Corpus.concat(list(self.documents(unlisted).values()))
         words = prune(whole, max_words=unlisted.vocabulary.max_words, min_df=unlisted.vocabulary.min_documents)
         path = self.place / f"words-{digest(list(words)).hex()[:8]}.txt"
         write_bytes(path, "\n".join(words).encode())
         return read_plan(None, {**settings, "vocabulary.file": str(path), "origins.vocabulary": _LISTED})
 
-    def _documents(self, plan: Plan) -> Mapping[str, Corpus]:
+    def documents(self, plan: Plan) -> Mapping[str, Corpus]:
         """The parties' documents. Runs with the same source share them."""
         told = (plan.corpus, plan.tokeniser, plan.embeddings)
         source = json.dumps([*(_plain(vars(one)) for one in told), plan.seed])

@@ -65,7 +65,7 @@ def small(documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> AuditPlan:
         "model.hidden": 16,
     }
     below, lies = runner.tried_below_minimum, runner.tried_violations
-    monkeypatch.setattr(runner, "tried_below_minimum", lambda name, _, *rest: below(name, {**source, **words}, *rest))
+    monkeypatch.setattr(runner, "tried_below_minimum", partial(below, settings={**source, **words}))
     tried = partial(lies, settings={**source, "vocabulary.min_documents": 1})
     monkeypatch.setattr(runner, "tried_violations", tried)
     monkeypatch.setattr(kept_results, "read_audit_plan", lambda name: PLAN)

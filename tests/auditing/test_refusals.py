@@ -269,7 +269,7 @@ def few_settings(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_both_runs_are_refused_by_name(few_settings: dict[str, Any], tmp_path: Path) -> None:
-    batches, documents = tried_below_minimum("masked", few_settings, tmp_path, Unwatched())
+    batches, documents = tried_below_minimum("masked", Demonstrations(tmp_path, Unwatched()), few_settings)
     assert (batches.refused, batches.reason) == (True, "BelowMinimum")
     assert (documents.refused, documents.reason) == (True, "TooFewToTakePart")
     for refusal in (batches, documents):
@@ -284,17 +284,17 @@ def test_a_run_that_goes_on_is_said_to_go_on(
 ) -> None:
     """With parties that do not look how many documents they have."""
     monkeypatch.setattr(party_state, "check_share", lambda *_: None)
-    batches, documents = tried_below_minimum("masked", few_settings, tmp_path, Unwatched())
+    batches, documents = tried_below_minimum("masked", Demonstrations(tmp_path, Unwatched()), few_settings)
     assert batches.refused
     assert (documents.refused, documents.by, documents.reason) == (False, "", "")
 
 
 def test_where_any_sum_is_large_enough_nothing_is_begun(few_settings: dict[str, Any], tmp_path: Path) -> None:
-    assert tried_below_minimum("open", few_settings, tmp_path / "none", Unwatched()) == ()
+    assert tried_below_minimum("open", Demonstrations(tmp_path / "none", Unwatched()), few_settings) == ()
     assert not (tmp_path / "none").exists()
 
 
 def test_a_profile_that_admits_only_a_public_list_gets_one(few_settings: dict[str, Any], tmp_path: Path) -> None:
-    found = tried_below_minimum("ckks", few_settings, tmp_path, Unwatched())
+    found = tried_below_minimum("ckks", Demonstrations(tmp_path, Unwatched()), few_settings)
     assert [one.reason for one in found] == ["BelowMinimum", "TooFewToTakePart"]
     assert all(one.refused for one in found)
