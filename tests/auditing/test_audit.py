@@ -128,28 +128,6 @@ def test_an_attack_that_fails_ends_no_audit_of_a_given_run(
         audit(plan)
 
 
-def test_no_epsilon_is_measured_where_none_is_claimed(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
-    wanted = {"threat_model": "private_answers", "claim": "the total is differentially private"}
-    measure = "share of one sum's epsilon that is shown, if the noise is Gaussian"
-    plan = write_plan(
-        tmp_path / "sums.toml",
-        documents_file,
-        attack="many_run_epsilon",
-        measure=measure,
-        effort={"rounds": 1, "runs": 100},
-        **wanted,
-    )
-    with pytest.raises(Mistake):
-        audit(plan, recorded("masked", 25).path)
-    both = write_plan(tmp_path / "both.toml", documents_file)
-    both.write_text(both.read_text("utf-8") + "\n[[trial]]" + plan.read_text("utf-8").partition("[[trial]]")[2], "utf-8")
-    found = audit(both, recorded("masked", 25).path)
-    assert {one.attempt.attack for one in found.findings} == {"gradient_inversion"}
-    assert "(many_run_epsilon): measures an epsilon, and the profile masked of this run claims none" in " ".join(
-        found.not_tried
-    )
-
-
 def test_a_given_run_is_tried_beside_the_baseline(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
     plan = write_plan(tmp_path / "given.toml", documents_file)
     found = audit(plan, recorded("masked", 25).path)

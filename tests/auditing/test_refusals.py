@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import structs
 
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.accounts import RunAccount
@@ -24,7 +23,6 @@ from securetm.federation.party.failure_log import FailureLog
 from securetm.federation.party.party import Party
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import PartyStore
-from securetm.reports.audits.threats import LIES, threats_of
 from securetm.reports.audits.wording import refusal_in_words
 from securetm.stages import Unwatched
 
@@ -237,26 +235,6 @@ def test_parties_that_do_not_look_at_links_are_found_out(
     """They look at lengths only: the longer ledger is the newer one."""
     monkeypatch.setattr(BudgetGuard, "_follows", lambda _, head, known, __: head.count > known.count)
     assert not_held(tried("dp-distributed", settings, tmp_path)[PUT_BACK])
-
-
-def test_the_report_says_who_refused_and_what_was_answered() -> None:
-    refused = RefusalRecord("masked", "a list", 0, 0, True, "south", "CalledDropped")
-    assert refusal_in_words(refused) == "refused by the party “south” (CalledDropped)"
-    on_the_way = structs.replace(refused, by="coordinator", reason="AnotherVector")
-    assert refusal_in_words(on_the_way) == "refused by the coordinator (AnotherVector)"
-    answered = structs.replace(refused, refused=False, by="", reason=UNCLAIMED)
-    assert refusal_in_words(answered) == f"NOT HELD: the party answered; {UNCLAIMED}"
-
-
-def test_threats_name_the_lies_beside_the_claims_that_are_kept_by_refusing(tmp_path: Path) -> None:
-    """Where none is kept."""
-    facts = threats_of("masked_strict", folder=tmp_path)
-    coordinator = facts["threat_models"][0]["adversaries"][0]
-    planned = {one["claim"]: {each["attack"] for each in one["planned"]} for one in coordinator["required"]}
-    assert planned["cannot speak for a party"] == planned["cannot show parties different cohorts"] == {LIES}
-    assert LIES not in planned["sees only sums"]
-    curious = threats_of("masked", folder=tmp_path)["threat_models"][0]["adversaries"][0]
-    assert all(LIES not in {each["attack"] for each in one["planned"]} for one in curious["required"])
 
 
 # ---- below the least number of documents -----------------------------------------------------------------------------

@@ -74,7 +74,11 @@ def opened_answers(view: AdversaryView) -> Iterator[OpenedAnswer]:
     members, sealed = view.public.members, list(first_parts(view, SEALED))
     secrets = {members.index(insider.name): insider.secrets for insider in view.insiders}
     parcels = [parcel for _, _, parcel in sealed]
-    keys, told = _mask_keys(secrets, parcels, len(members)), dict(_told(parcels, len(members)))
+    keys = _mask_keys(secrets, parcels, len(members))
+    told = {
+        (at, place): tuple(rest[start : start + PART] for start in range(0, len(rest), PART))
+        for at, place, _, rest in _unmasked(parcels, len(members))
+    }
     for asked, sender, parcel in sealed:
         if vector_at(parcel, asked.terms):
             blocks = blocks_of(keys.off(parcel, asked.terms) * (asked.terms.grid or 1), asked.terms)
@@ -136,34 +140,21 @@ def _mask_keys(secrets: Mapping[int, Mapping[str, bytes]], parcels: Sequence[byt
 def _opened(parcels: Sequence[bytes], parties: int) -> dict[tuple[Place, int], bytes]:
     """Self-mask seeds from the parties' shares. If a party dropped out, some of the secrets are not seeds."""
     shares: dict[tuple[Place, int], dict[int, int]] = {}
-    for parcel in parcels:
-        for at, dealer, holder, share in _shares(parcel, parties):
+    for at, holder, dealt, _ in _unmasked(parcels, parties):
+        for dealer, share in enumerate(dealt):
             shares.setdefault((at, dealer), {})[holder + 1] = share
     found = {which: shamir.combine(tuple(held), tuple(held.values())) for which, held in shares.items()}
     return {which: secret.to_bytes(KEY, "big") for which, secret in found.items() if secret < 1 << (8 * KEY)}
 
 
-def _shares(parcel: bytes, parties: int) -> Iterator[tuple[Place, int, int, int]]:
-    """Round, dealer, holder and share, of a message that opens a sum in which all parties are neighbours."""
-    if len(parcel) < 2 or parcel[1] != Kind.UNMASKED:
-        return
-    reader = Reader(parcel[:-SIGNATURE], _HELPER, Kind.UNMASKED)
-    holder, at = reader.number(2), read_place(reader)
-    for dealer in range(parties):
-        yield at, dealer, holder, read_share(reader)
-
-
-def _told(parcels: Sequence[bytes], parties: int) -> Iterator[tuple[tuple[Place, int], tuple[bytes, ...]]]:
-    """What each party reveals of its noise behind its shares, by round and place."""
+def _unmasked(parcels: Sequence[bytes], parties: int) -> Iterator[tuple[Place, int, list[int], bytes]]:
+    """Of each message that opens a sum in which all parties are neighbours: round, sender, the shares of each party's secret,
+    and what reveals the sender's noise."""
     for parcel in parcels:
-        if len(parcel) < 2 or parcel[1] != Kind.UNMASKED:
-            continue
-        reader = Reader(parcel[:-SIGNATURE], _HELPER, Kind.UNMASKED)
-        holder, at = reader.number(2), read_place(reader)
-        for _ in range(parties):
-            read_share(reader)
-        rest = bytes(reader.rest())
-        yield (at, holder), tuple(rest[start : start + PART] for start in range(0, len(rest), PART))
+        if len(parcel) > 1 and parcel[1] == Kind.UNMASKED:
+            reader = Reader(parcel[:-SIGNATURE], _HELPER, Kind.UNMASKED)
+            holder, at = reader.number(2), read_place(reader)
+            yield at, holder, [read_share(reader) for _ in range(parties)], bytes(reader.rest())
 
 
 # ---- ciphertexts under the secret key that all parties share --------------------------------------------------------
