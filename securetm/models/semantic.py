@@ -21,7 +21,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numba import njit
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, Reads, State, Terms
+from securetm.contracts import Answer, Array, Block, Public, Reads, State, Terms
 from securetm.errors import BrokenPromise, Mistake
 from securetm.models.batches import grouped
 from securetm.models.estimator import Count, Finite, Inside
@@ -159,9 +159,13 @@ class SemanticTopics(MixedTopics):
         """The earlier centres, towards which new ones are pulled."""
         return {**super().going_on(earlier, vocabulary, rng), "begun": earlier["centres"]}
 
-    def query(self, state: State) -> ClustersQuery:
-        """The next question: the sums of each topic's embeddings, documents and words."""
-        return ClustersQuery(self, state["centres"], state["counts"].shape[1])
+    def terms(self, state: State) -> Terms:
+        """One row per document, of length 1 at most: its embedding, itself and its words, at the topic it is nearest to."""
+        k, numbers, words = self.n_topics, self.embedding_size, state["counts"].shape[1]
+        return Terms((Block("centres", (k, numbers)), Block("sizes", (k,)), Block("words", (k, words))), bits=64, l2=1.0)
+
+    def losses_of(self, state: State, documents: Any) -> DocumentClusters:
+        return DocumentClusters.nearest(self, self.checked(state["centres"]), documents, state["counts"].shape[1])
 
     def update(self, state: State, answer: Answer) -> State:
         """The state after one sum. A topic without documents keeps its centre and its words."""
@@ -241,27 +245,6 @@ def likely_centres(near: Array, sums: Array, deviation: float, unmoved: Array) -
     believed = np.maximum(squares - noise, 0.0) / np.maximum(squares, 1e-300)
     found = np.maximum(along, deviation) * near + believed * across
     return of_length_one(np.where(found.any(axis=1, keepdims=True), found, unmoved))
-
-
-@dataclass(frozen=True)
-class ClustersQuery:
-    """Asks for the sums of each topic's embeddings, documents and words: each document is of the topic it is nearest to."""
-
-    model: SemanticTopics
-    centres: Array
-    words: int
-
-    @property
-    def terms(self) -> Terms:
-        """One row per document, of length 1 at most."""
-        k, numbers = self.model.n_topics, self.model.embedding_size
-        layout = (Block("centres", (k, numbers)), Block("sizes", (k,)), Block("words", (k, self.words)))
-        return Terms(layout, bits=64, l2=1.0)
-
-    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
-        """Draws and remembers nothing."""
-        rows = DocumentClusters.nearest(self.model, self.model.checked(self.centres), documents, self.words)
-        clipped_sum.add_losses(rows, np.arange(len(documents)), np.zeros((len(documents), 0)))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import securetm
-from securetm.errors import BadSetting, CannotWrite, Mistake
+from securetm.errors import BadSetting, CannotWrite
 from securetm.models.given_documents import UnfitDocuments
 
 KINDS = (securetm.LDA, securetm.SentenceLDA)
@@ -27,12 +27,6 @@ def test_what_is_no_matrix_of_counts(kind: Any, documents: Any) -> None:
     with pytest.raises(UnfitDocuments) as refused:
         kind(n_topics=2).fit(documents, epochs=1)
     assert "Corpus.from_strings" in refused.value.advice()
-
-
-@pytest.mark.parametrize("texts", [["a", "the"], np.array(["", " "])], ids=["stop words", "blanks"])
-def test_texts_without_a_word(texts: Any) -> None:
-    with pytest.raises(Mistake, match="strings"):
-        securetm.LDA(n_topics=2).fit(texts)
 
 
 @pytest.mark.parametrize(

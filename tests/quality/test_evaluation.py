@@ -106,12 +106,6 @@ def test_lists_of_words_have_no_weights_and_no_prediction(documents: Corpus, vec
     assert [one.needs != "" for one in found.compared] == [True, True]
 
 
-def test_labels_that_tell_nothing_are_said(documents: Corpus, learned: JudgedTopics) -> None:
-    row = next(one for one in evaluate(learned, Given(documents.select(np.arange(0, 120, 2)))).rows if one.name == "accuracy")
-    assert "two labels" in row.needs
-    assert "--label COLUMN" in row.needs
-
-
 def test_a_better_model_is_surely_better(documents: Corpus, learned: JudgedTopics) -> None:
     same = np.full((2, len(learned.vocabulary)), 1.0)
     found = evaluate(

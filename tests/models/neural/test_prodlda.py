@@ -103,19 +103,6 @@ def test_no_optimiser_memory_travels(setting):
     np.testing.assert_array_equal(asked(net, sent, documents)["gradient"], asked(net, state, documents)["gradient"])
 
 
-def test_one_local_step_of_sgd_is_one_step_of_the_server():
-    documents = corpus(8)
-    local = model(local_epochs=1, batch=8, optimiser="sgd", theta_dropout=0.0, dropout=0.0)
-    state = local.start(VOCABULARY, np.random.default_rng(1))
-    query = local.query(state)
-    noisy = {**state, "step": (state["step"] << 32) + 1}  # the local step's own noise
-    gradient = local.losses(noisy, documents.counts, documents.keys).gradient(np.ones(8))
-    clipped_sum = ClippedRowSum(query.terms)
-    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
-    weights, _ = local.stepped(state["weights"].copy(), gradient, 8, {}, 1, in_place=False)
-    np.testing.assert_allclose(clipped_sum.blocks()["difference"] / 8, weights - state["weights"], atol=1e-13)
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_gpu_gives_the_same_gradient(setting):
     net, state, documents = setting

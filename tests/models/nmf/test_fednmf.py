@@ -103,13 +103,6 @@ def test_numbers_stay_finite(scale: float, information: float) -> None:
 # ---- rounds ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("information", "weighting"), [(0.0, "l2"), (0.1, "counts")])
-def test_planted_topics_are_found(information: float, weighting: str) -> None:
-    model = small(mutual_information=information, weighting=weighting).fit(planted(), epochs=20, seed=1)
-    heaviest = {frozenset(int(word[1:]) // 10 for word in words) for words in model.top_words(8)}
-    assert heaviest == {frozenset([0]), frozenset([1]), frozenset([2])}
-
-
 @pytest.mark.parametrize("server", SERVER_STEPS)
 def test_the_mean_difference_weighs_parties_by_documents(server: str) -> None:
     model, documents = small(server=server), planted(30)

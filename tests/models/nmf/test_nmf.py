@@ -148,11 +148,11 @@ def test_planted_topics_are_found(settings: dict[str, Any]) -> None:
 # ---- noise and forgeries ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("deviation", [0.1, 3.0, 1e6])
+@pytest.mark.parametrize("deviation", [0.1, 1e6])
 def test_noise_leaves_finite_topics(deviation: float) -> None:
     model, documents, rng = NMF(n_topics=3), planted(), np.random.default_rng(1)
     state = model.start(VOCABULARY, rng)
-    for _ in range(5):
+    for _ in range(3):
         total = {name: found + rng.normal(0, deviation, found.shape) for name, found in sums(model, state, documents).items()}
         state = model.update(state, Answer(total, deviation=deviation))
     assert all(np.isfinite(array).all() for array in state.values())
