@@ -5,7 +5,6 @@ Bounds are ten times or more what is needed, and far below what the fault beside
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable
 
@@ -15,15 +14,3 @@ def worked(action: Callable[[], object]) -> float:
     begun = time.process_time()
     action()
     return time.process_time() - begun
-
-
-def worked_elsewhere(action: Callable[[], object]) -> float:
-    """Seconds of processor time of the processes that it starts and waits for."""
-    begun = _children()
-    action()
-    return _children() - begun
-
-
-def _children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime

@@ -43,7 +43,12 @@ class EngineChoice(OwnTable):
         if not isinstance(table, Mapping):
             raise BadSetting("the party's file", "engine", str(table), f"must be a table {WHERE}")
         settings = {name: value for name, value in table.items() if name != "kind"}
-        chosen = cls(_kind_in(table), settings)
+        kind = table.get("kind")
+        if not isinstance(kind, str):
+            shown = None if kind is None else str(kind)
+            raise BadSetting(WHERE, "kind", shown, "must be the name of an engine", ENGINES.names())
+        ENGINES.find(kind)
+        chosen = cls(kind, settings)
         chosen.make()
         return chosen
 
@@ -54,12 +59,3 @@ class EngineChoice(OwnTable):
     def make(self) -> Engine:
         """The engine. Its workers start with its first tasks."""
         return cast("Engine", from_table(ENGINES.load(self.kind), self.settings, WHERE))
-
-
-def _kind_in(table: Mapping[str, Any]) -> str:
-    kind = table.get("kind")
-    if not isinstance(kind, str):
-        shown = None if kind is None else str(kind)
-        raise BadSetting(WHERE, "kind", shown, "must be the name of an engine", ENGINES.names())
-    ENGINES.find(kind)
-    return kind

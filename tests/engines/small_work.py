@@ -11,10 +11,6 @@ def process_of(task: int) -> int:
     return os.getpid()
 
 
-def who_did(task: int) -> tuple[int, int]:
-    return task, os.getpid()
-
-
 def environment(task: int) -> dict[str, str]:
     return dict(os.environ)
 

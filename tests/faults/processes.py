@@ -221,11 +221,6 @@ class Site:
         """Whether the model is made."""
         return bool(self.log("trained"))
 
-    def until_kept(self, rounds: int) -> None:
-        """Waits for so many kept rounds, or for the end of the training."""
-        until(lambda: self.kept() >= rounds or self.is_over() or self._gone(), self.standing)
-        assert not self._gone(), self.standing()
-
     def struck(self, strike: Strike) -> bool:
         """Waits until that has happened; false if the training ended before."""
         self.relay.arm(strike)

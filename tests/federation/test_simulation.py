@@ -15,14 +15,12 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed
 from securetm.federation.document_minimum import TooFewToTakePart
-from securetm.federation.folder import begin, reopen
+from securetm.federation.folder import begin
 from securetm.federation.simulation.parties import Workers
-from securetm.federation.simulation.simulation import execute, make_party
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.transcript import Transcript
 from securetm.federation.wire import wire
 from securetm.federation.wire.wire import MOST_BYTES
-from securetm.models.quality import perplexity
-from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched
@@ -74,24 +72,6 @@ def test_a_worker_that_dies_is_named_with_its_parties() -> None:
         assert "--resume" in refusal.value.advice()
     finally:
         workers.close()
-
-
-# ---- learning ------------------------------------------------------------------------------------------------------
-
-
-def untrained(plan: Plan, path: Path) -> float:
-    """Held-out perplexity of the model before its first round, over the same documents."""
-    finished, folder, model = FinishedRun.open(path), reopen(path), agree(plan).model
-    start = model.start(finished.vocabulary, np.random.default_rng(plan.seed))
-    likelihood, words = 0.0, 0.0
-    for name in folder.members:
-        party = make_party(folder, name)
-        party.documents.adopt(finished.vocabulary, agree(plan))
-        seen, unseen = party.documents.for_question("held_out").halves(0)
-        likelihood += float(model.log_likelihood(start, seen, unseen).sum())
-        words += float(unseen.counts.sum())
-        party.store.close()
-    return perplexity(np.array([likelihood]), np.array([words]))
 
 
 # ---- vocabularies --------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def run_result(
         **(model.findings(trained.state) if seen else {}),
         "start": began.facts(len(trained.vocabulary)),
         "moved": moved_since(agreement, trained.state if seen else {}, trained.vocabulary),
-        "quality": known_figures(trained.quality),
+        "quality": {name: value for name, value in trained.quality.items() if value == value},  # those that are numbers
         "quality_by_simulation": [],
         "stopped": trained.stopped,
         "epochs": agreement.plan.training.epochs,  # that the plan asks for; 0: rounds
@@ -52,11 +52,6 @@ def run_result(
         "bytes_up": up,  # all that was sent, also for rounds that were run again after an interruption
         "bytes_down": down,
     }
-
-
-def known_figures(quality: Mapping[str, float]) -> dict[str, float]:
-    """The figures that are numbers."""
-    return {name: value for name, value in quality.items() if value == value}
 
 
 def write_result(folder: RunFolder, result: Mapping[str, Any]) -> None:

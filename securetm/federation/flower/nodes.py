@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -144,11 +144,12 @@ class FlowerParties:
     def look(self) -> None:
         """Offers each node without a party a channel, and takes the answers that came. It waits for none."""
         there = frozenset(self.grid.get_node_ids())
-        self._release_others(there)
         with self._lock:
-            taken = frozenset(node for node, _ in self._bound.values())
+            bound = {party: node for party, (node, _) in self._bound.items()}
+        for party in (party for party, node in bound.items() if node not in there):
+            self._release(party, "NodeGone")
         self._offered = {node: offered for node, offered in self._offered.items() if node in there}
-        for node in sorted(there - taken - self._offered.keys()):
+        for node in sorted(there - set(bound.values()) - self._offered.keys()):
             offer = Offer.make(self.identity, self.roster)
             name = self._push(node, offer.message, PATIENCE)
             self._offered[node] = _Offered(offer, name, time.monotonic() + PATIENCE)
@@ -157,13 +158,6 @@ class FlowerParties:
             self._take(nodes[answer.metadata.reply_to_message_id], answer)
         now = time.monotonic()
         self._offered = {node: offered for node, offered in self._offered.items() if now < offered.ends}
-
-    def _release_others(self, nodes: Collection[int]) -> None:
-        """Forgets all parties whose node is none of these."""
-        with self._lock:
-            gone = [party for party, (node, _) in self._bound.items() if node not in nodes]
-        for party in gone:
-            self._release(party, "NodeGone")
 
     def _take(self, node: int, answer: Message) -> None:
         """Binds the party that signed this answer to its node, in the place of the one that it was behind before.
