@@ -339,8 +339,11 @@ class RayEngine(Crew):
 
 def not_started(problem: str) -> Failed:
     """The failure of a Ray that could not be started or joined."""
-    hint = "the engine `pool` needs no cluster; the page docs/how-to/cluster.md says what Ray needs"
-    return Failed("Ray did not start: {problem}", hint, problem=problem)
+    return Failed(
+        "Ray did not start: {problem}",
+        hint="the engine `pool` needs no cluster; the page docs/how-to/cluster.md says what Ray needs",
+        problem=problem,
+    )
 
 
 def has_tls(environment: Mapping[str, str]) -> bool:

@@ -121,7 +121,8 @@ def liar(tmp_path_factory: pytest.TempPathFactory, parties: dict[str, object]) -
     at_work = Recorded(InProcess({n: make_party(folder, n) for n in folder.members}), transcript, profile.aggregation.channel)
     store = CoordinatorStore(folder.coordinator)
     yield folder, _AsksFewer(folder.members, folder.agreement, at_work, store, OperatingSystem(), eyes, folder.keys)
-    at_work.close()
+    at_work.parties.close()
+    transcript.close()
     store.close()
 
 
