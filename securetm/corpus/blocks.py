@@ -177,6 +177,6 @@ def read_arrays(path: Path) -> dict[str, Array]:
 def _array(archive: zipfile.ZipFile, name: str) -> Array:
     with archive.open(name) as member:
         array: Array = np.lib.format.read_array(member, allow_pickle=False)
-        if member.read(1):  # reading on to the end makes zipfile compare the checksum
+        if member.read(1):  # nothing was written behind it; zipfile compares the checksum with the last byte
             raise zipfile.BadZipFile(name)
         return array

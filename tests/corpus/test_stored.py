@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import tempfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -101,6 +102,18 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
 
 def full_disk(number: int) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_what_follows_an_array_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.npz"
+    Corpus.from_strings(["wings beat"]).save(path)
+    with zipfile.ZipFile(path) as whole:
+        parts = {name: whole.read(name) for name in whole.namelist()}
+    with zipfile.ZipFile(path, "w") as longer:
+        for name, raw in parts.items():
+            longer.writestr(name, raw + b"x" * (name == "keys.npy"))
+    with pytest.raises(Mistake, match="is damaged or was cut short"):
+        Corpus.load(path)
 
 
 def test_pickles_are_refused(tmp_path: Path) -> None:
