@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -13,6 +13,7 @@ from securetm.quality.evaluation import FREQUENCIES, Compared, Evaluation, Row
 from securetm.quality.judged_topics import CONTROLS
 from securetm.reports.document import Cell, Paragraph, Table, Words, items
 from securetm.reports.terminal import show
+from securetm.reports.texts import said
 from securetm.wording import counted
 
 _ARROWS = {"higher": "↑", "lower": "↓", "": ""}
@@ -54,8 +55,8 @@ def compared_table(rows: Sequence[Compared]) -> Table:
     cells: list[tuple[Cell, ...]] = []
     for one in rows:
         apart, own, other = one.difference, _figure(one.mine), _figure(one.other)
-        said = Words(f"{apart.value:+.3g} [{apart.low:+.3g}, {apart.high:+.3g}]", "strong" if apart.sure else "")
-        cells.append((one.title, own, other, (said,), f"{apart.chance:.3f}", f"{one.documents:,}"))
+        shown = Words(f"{apart.value:+.3g} [{apart.low:+.3g}, {apart.high:+.3g}]", "strong" if apart.sure else "")
+        cells.append((one.title, own, other, (shown,), f"{apart.chance:.3f}", f"{one.documents:,}"))
     columns, title = ("", "this", "other", "difference", "chance", "documents"), "Difference of the two on the same documents"
     return Table(columns, tuple(cells), caption, title, numeric=range(1, 6))
 
@@ -81,7 +82,7 @@ def _figure(value: float | None) -> str:
 MOST_NAMES = 8  # in one sentence
 
 
-def left_out_in_words(facts: Mapping[str, Any], unlisted: Mapping[str, int]) -> Iterator[str]:
+def left_out_in_words(facts: Mapping[str, Any], unlisted: Mapping[str, int]) -> tuple[str, ...]:
     """Documents that were dropped, parties without documents, and documents that name no party.
 
     `unlisted` holds for each party the number of documents without a word of the public list, if there is one.
@@ -90,21 +91,11 @@ def left_out_in_words(facts: Mapping[str, Any], unlisted: Mapping[str, int]) -> 
     reasons: Counter[str] = Counter()
     for one in [*source["dropped"], *(one for each in dropped.values() for one in each)]:
         reasons[one["reason"]] += one["documents"]
-    if reasons:
-        said = ", ".join(f"{documents:,} {reason}" for reason, documents in sorted(reasons.items(), key=lambda one: -one[1]))
-        yield f"Left out of {counted(source['read'], 'document')}: {said}."
-        lost = {name: documents for name, each in dropped.items() if (documents := sum(one["documents"] for one in each))}
-        if lost:
-            named = [f"{name} had {lost[name]:,}" for name in sorted(lost, key=lambda name: -lost[name])]
-            yield f"Of these, {_listed(named)}."
-    if gone := sorted({one["party"] for one in source["dropped"] if "party" in one}):
-        yield f"No document is left of {_listed(gone)}, which {'takes' if len(gone) == 1 else 'take'} no part."
-    if without := source["without_a_party"]:
-        verb = "names no party; it is" if without == 1 else "name no party; they are"
-        yield f"{counted(without, 'document')} {verb} held by a party called “{source['unnamed']}”."
-    if several := sum(unlisted.values()):
-        verb = "has" if several == 1 else "have"
-        yield f"Of the documents that are left, {several:,} {verb} no word of the list, and will take no part."
+    lost = {name: documents for name, each in dropped.items() if (documents := sum(one["documents"] for one in each))}
+    named = _listed([f"{name} had {lost[name]:,}" for name in sorted(lost, key=lambda name: -lost[name])])
+    gone = sorted({one["party"] for one in source["dropped"] if "party" in one})
+    counts = (_listed(gone), len(gone)), sum(unlisted.values())
+    return said("corpus.left_out", source, reasons.most_common(), named, *counts)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -36,7 +36,8 @@ from securetm.reports.files import StandardOutput
 from securetm.reports.keys import in_lines
 from securetm.reports.pages import page
 from securetm.reports.terminal import rich_table, show
-from securetm.wording import counted, downward, upward, upward_figure
+from securetm.reports.texts import sentence, table
+from securetm.wording import counted, upward, upward_figure
 
 MARKS: Mapping[str, str] = {AWAY: "○", CONNECTED: "●", ASKED: "…", ANSWERED: "✓"}
 STATES: Mapping[str, str] = {AWAY: "away", CONNECTED: "connected", ASKED: "asked", ANSWERED: "answered"}
@@ -239,11 +240,7 @@ def status_panel(status: JoinStatus, seconds: float) -> Panel:
 
 def spent_in_words(spent: Mapping[str, Any]) -> str:
     """What was spent of each unit's budget, and what is left."""
-    if spent["epsilon"] is None:
-        return f"no bound; all runs unbounded, because of {spent['unbounded_because']}"
-    of_run, free = f"{upward(spent['epsilon'])} of {upward(spent['of_run'])}", spent["unbounded_because"]
-    of_all = f"unbounded, because of {free}" if free else f"{upward(spent['all_runs'])} of {upward(spent['budget'])}"
-    return f"{of_run} by this run; all runs {of_all}, {downward(spent['left'])} left for each {spent['unit']}"
+    return sentence("federation.spent", spent)
 
 
 def _left(seconds: float) -> str:
@@ -321,8 +318,8 @@ def preview_tables(shown: Mapping[str, Any]) -> Group:
     return Group(
         Text("Nothing was sent. Joining would send this, and nothing else that depends on your documents:", style="bold"),
         head,
-        rich_table(_questions(shown)),
-        Text(_cost(shown["cost"])),
+        rich_table(table("federation.questions", shown["leaves_home"], size_in_words)),
+        Text(sentence("federation.cost", shown["cost"])),
         Text(f"The model, its words and a report with your own figures would land in {shown['lands_in']}"),
     )
 
@@ -331,31 +328,3 @@ def _engine(engine: Mapping[str, Any]) -> str:
     """The engine and its settings, as the party's file has them."""
     settings = ", ".join(f"{name} = {value}" for name, value in engine.items() if name != "kind")
     return f"{engine['kind']}{settings and f' ({settings})'}; nothing that is sent says which"
-
-
-def _questions(shown: Mapping[str, Any]) -> document.Table:
-    rows = tuple(
-        (
-            one["question"] if one["allowed"] else f"{one['question']} (your policy refuses it)",
-            one["what"],
-            "once" if one["times"] == 1 else f"{one['times']:,} times",
-            size_in_words(one["bytes"]),
-            one["seen_by"],
-        )
-        for one in shown["leaves_home"]
-    )
-    return document.Table(("question", "your answer", "at most", "bytes each", "who sees it"), rows)
-
-
-def _cost(cost: Mapping[str, Any] | None) -> str:
-    if cost is None:
-        return (
-            "Privacy budget: none is spent. Exact sums are sent, so no bound is given for any document. Your ledger will say "
-            "so: from this run on, the total of all runs over these documents is unbounded."
-        )
-    fits = cost["answers_that_fit"]
-    room = "" if fits is None else f" The ledger still admits {fits:,} answers of the training."
-    free = f" With them all runs are unbounded, because of {why}." if (why := cost.get("unbounded_because")) else ""
-    spends = f"epsilon = {upward(cost['epsilon'])} of each {cost['unit']} at delta = {upward_figure(cost['delta'])}"
-    before = f"{upward(cost['spent_before'])} of {upward(cost['budget'])}; {downward(cost['left_before'])} is left"
-    return f"Privacy budget: the run spends {spends}. All runs before spent {before}.{room}{free}"
