@@ -25,10 +25,6 @@ _NUMBERS = 1 << 62  # the numbers of words that only a party knows are below it
 _LARGEST = 2.0**52  # the largest whole number in a row: beyond 2^53 not every whole number is a float64
 
 
-def _unchanged(rows: Any) -> Any:
-    return rows
-
-
 class ClippedRowSum:
     """Sums rows by their terms. Each owner's row is clipped to `radius`, an owner being a document, person or party.
 
@@ -39,13 +35,11 @@ class ClippedRowSum:
         self,
         terms: Terms,
         radius: float = INF,
-        on_rows: Callable[[Rows], Rows] = _unchanged,
-        on_named: Callable[[Array], Array] = _unchanged,
+        on_rows: Callable[[Rows], Rows] = lambda rows: rows,
         persons: Array | None = None,
     ) -> None:
         self.terms = terms
         self.radius = radius
-        self._on_named = on_named
         self._persons = persons  # whose each document is, where rows are per person
         self.loss = 0.0  # the mean loss of the rows added; for the party's own store only
         self.losses = 0  # of so many rows
@@ -114,7 +108,7 @@ class ClippedRowSum:
         bounded = sparse.csr_array(self._on_rows(_over(owned, numbers[owned.indices], _NUMBERS)))
         sums = np.zeros(len(numbers), dtype=np.int64)  # where two words have the same number, only the first may be named
         sums[first] = _sum(_over(bounded, np.searchsorted(known, bounded.indices), len(known)), np.int64)
-        return self._on_named(sums)
+        return sums
 
     def partial(self) -> PartialSum:
         """The flat sum of all rows added so far, or the ragged rows, as they are: a later sum may still be added."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import Answer, Array, Claim, Cohort, Entropy, Needs, NoiseBy, Noised, RoundContext, Terms
 from securetm.entropy import Expanded
 from securetm.errors import BadSetting, Mismatch, NeedsSum
@@ -108,9 +109,17 @@ class NoiseShares(PartyNoise):
         """One answer with the sum of the honest shares in it."""
         if not self.adds(terms):
             return None
-        if self.distribution == "skellam":
-            return sampled(skellam_event(terms, self._total(terms)), terms)
-        return sampled(discrete_gaussian_event(terms, *self._draws(terms, cohort)), terms)
+        from dp_accounting import GaussianDpEvent  # slow to import, and only accountants ask
+
+        from securetm.contracts.zcdp_event import SymmetricZCDpEvent
+
+        if self.distribution == "skellam":  # too far from a Gaussian in total variation to be called one
+            bound = skellam_divergence(terms, self._total(terms))
+        elif one := as_one_gaussian(terms.size, *self._draws(terms, cohort)):
+            return sampled(GaussianDpEvent(sqrt(one[0]) / terms.l2), terms)
+        else:
+            bound = gaussian_shares_divergence(terms, *self._draws(terms, cohort))
+        return sampled(SymmetricZCDpEvent(*bound), terms)  # type: ignore[call-arg]  # its base has no types
 
     def failure_probability(self, terms: Terms, cohort: Cohort) -> float:
         """The total variation distance of the drawn shares, that of their sum, and the chance that one is clamped.
@@ -123,7 +132,8 @@ class NoiseShares(PartyNoise):
         drawn = terms.size * len(cohort.members) * sum(one.failure_probability + CUT for one in laws)
         if self.distribution == "skellam":
             return drawn
-        return drawn + discrete_gaussian_distance(terms, *self._draws(terms, cohort))
+        one = as_one_gaussian(terms.size, *self._draws(terms, cohort))
+        return drawn + (one[1] if one else 0.0)
 
     def _total(self, terms: Terms) -> float:
         """The variance of the honest noise in every sum, at least."""
@@ -155,36 +165,6 @@ def honest_shares(cohort: Cohort) -> int:
 NEGLIGIBLE = 2.0**-80  # total variation of a whole vector from a function of a Gaussian mechanism, for each of two reasons
 _WORTH = 0.1  # of the variance may be given for the Gaussian's curve: beyond, the Renyi bound gives the smaller epsilon
 _TYPICAL_ORDER = 16  # at which the two bounds on Skellam noise are compared; both hold at every order
-
-
-def discrete_gaussian_event(terms: Terms, variance: float, shares: int, total: float) -> DpEvent:
-    """One answer with discrete Gaussian noise of a `total` variance in it: a Gaussian, or a Renyi bound if it is too narrow.
-
-    The noise is the sum of at most so many draws, of which none has less than `variance`.
-    """
-    from dp_accounting import GaussianDpEvent  # slow to import, and only accountants ask
-
-    if found := as_one_gaussian(terms.size, variance, shares, total):
-        return GaussianDpEvent(sqrt(found[0]) / terms.l2)
-    return symmetric_event(*gaussian_shares_divergence(terms, variance, shares, total))
-
-
-def discrete_gaussian_distance(terms: Terms, variance: float, shares: int, total: float) -> float:
-    """The total variation distance between the answer and a function of its event's, for ideal shares."""
-    found = as_one_gaussian(terms.size, variance, shares, total)
-    return found[1] if found else 0.0
-
-
-def skellam_event(terms: Terms, variance: float) -> DpEvent:
-    """One answer with Skellam noise of this variance. It is too far from a Gaussian in total variation to be called one."""
-    return symmetric_event(*skellam_divergence(terms, variance))
-
-
-def symmetric_event(rho: float, xi: float) -> DpEvent:
-    """The event of symmetric noise whose Renyi divergence is at most xi + rho x order."""
-    from securetm.contracts.zcdp_event import SymmetricZCDpEvent
-
-    return SymmetricZCDpEvent(rho, xi)  # type: ignore[call-arg]  # its base has no types
 
 
 def as_one_gaussian(size: int, variance: float, shares: int, total: float = 0.0) -> tuple[float, float] | None:
@@ -308,30 +288,14 @@ def most_draws(cohort: Cohort, parts: int) -> int:
 
 def without_surplus(answer: Answer, parts: Sequence[SurplusPart], terms: Terms, cohort: Cohort) -> Answer:
     """The opened sum without the noise that it does not need, and with the deviation of what stays in it."""
-    survivors = answer.survivors or cohort.members
     if answer.total is None:
         return answer
-    off = _taken_off(answer.total, parts, answer.revealed, terms.unneeded(len(survivors)))
-    left = [part.noise.deviation * sqrt(len(survivors) - gone) for part, gone in zip(parts, off.taken, strict=True)]
-    return replace(answer, total=off.total, revealed={}, deviation=hypot(answer.deviation, *left))
-
-
-@dataclass(frozen=True)
-class _TakenOff:
-    total: Mapping[str, Array]
-    taken: list[int]  # by part: of how many parties
-
-
-def _taken_off(
-    total: Mapping[str, Array], parts: Sequence[SurplusPart], revealed: Mapping[str, Sequence[bytes]], unneeded: Sequence[int]
-) -> _TakenOff:
-    taken = [0] * len(parts)
-    if not revealed or not unneeded:
-        return _TakenOff(total, taken)
-    vector = np.concatenate([np.asarray(block, np.int64).ravel() for block in total.values()])
-    for told in revealed.values():
-        for part, one in zip(unneeded, told, strict=True):
-            taken[part] += parts[part].take_off(vector, one)
-    ends = np.cumsum([block.size for block in total.values()])[:-1]
-    pieces = zip(total.items(), np.split(vector, ends), strict=True)
-    return _TakenOff({name: piece.reshape(block.shape) for (name, block), piece in pieces}, taken)
+    survivors, total, taken = answer.survivors or cohort.members, answer.total, [0] * len(parts)  # by part: of how many parties
+    if answer.revealed and (unneeded := terms.unneeded(len(survivors))):
+        vector = np.concatenate([np.asarray(total[block.name], np.int64).ravel() for block in terms.layout])
+        for told in answer.revealed.values():
+            for part, one in zip(unneeded, told, strict=True):
+                taken[part] += parts[part].take_off(vector, one)
+        total = blocks_of(vector, terms)
+    left = [part.noise.deviation * sqrt(len(survivors) - gone) for part, gone in zip(parts, taken, strict=True)]
+    return replace(answer, total=total, revealed={}, deviation=hypot(answer.deviation, *left))

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from dp_accounting.dp_event import (
-    ComposedDpEvent,
     DiscreteLaplaceDpEvent,
     GaussianDpEvent,
     LaplaceDpEvent,
@@ -13,7 +12,6 @@ from dp_accounting.dp_event import (
     NoOpDpEvent,
     PoissonSampledDpEvent,
     RandomizedResponseDpEvent,
-    SelfComposedDpEvent,
 )
 
 from securetm.accounting.bounds import Bound, by_both
@@ -64,13 +62,6 @@ def test_a_delta_where_the_transforms_are_only_rounding_is_left_to_the_divergenc
     spends = [Spend(STEP.event, count=1_000)]
     assert total(spends, 1e-13).accountant == "RDP"
     assert math.isfinite(total(spends, 1e-30).epsilon)
-
-
-def test_more_is_never_less():
-    figures = [total([Spend(STEP.event, count=count), Spend(LaplaceDpEvent(3.0))], DELTA).epsilon for count in (1, 10, 100)]
-    assert figures == sorted(figures)
-    by_delta = [total([Spend(STEP.event, count=100)], 10.0**-exponent).epsilon for exponent in range(1, 12, 3)]
-    assert by_delta == sorted(by_delta)
 
 
 def test_the_best_of_a_mixture_is_no_worse_than_either_way():
@@ -133,13 +124,6 @@ def test_what_does_not_fit_is_not_affordable():
     assert affordable([], STEP, 2.0, DELTA, 0) == 0
     assert affordable([], Spend(NoOpDpEvent()), 0.0, 0.0, 1_000) == 1_000
     assert affordable([], Spend(LaplaceDpEvent(2.0)), 2.0, 0.0, 100) == 4
-
-
-def test_composed_answers_are_affordable_like_their_parts():
-    both = Spend(ComposedDpEvent([GENTLE.event, SelfComposedDpEvent(LaplaceDpEvent(200.0), 2)]), 1e-12)
-    most = affordable([both], both, 2.0, DELTA, 10_000)
-    assert total([Spend(both.event, 1e-12, most + 1)], DELTA).epsilon <= 2.0
-    assert total([Spend(both.event, 1e-12, most + 2)], DELTA).epsilon > 2.0
 
 
 def test_numbers_that_are_no_budget_are_refused():

@@ -9,7 +9,6 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from securetm.aggregation.masked.mask_stream import BLOCK, apply_masks
 from securetm.aggregation.masked.messages import Place
 from securetm.aggregation.masked.round import pair_seed, self_seed
-from securetm.sessions.framing import Label, derive
 
 
 @pytest.mark.parametrize("ring", [np.uint32, np.uint64])
@@ -25,14 +24,6 @@ def test_masks_are_one_keystream_from_its_start_whatever_the_length(ring: type, 
     assert np.array_equal(vector, expected)
 
 
-def test_what_one_adds_and_the_other_subtracts_is_gone() -> None:
-    one, two = np.zeros(1000, np.uint32), np.zeros(1000, np.uint32)
-    apply_masks(one, [(b"k" * 32, True)])
-    apply_masks(two, [(b"k" * 32, False)])
-    assert one.any()
-    assert not (one + two).any()
-
-
 def test_a_seed_is_bound_to_set_up_round_prekey_and_pair() -> None:
     at = Place(b"e" * 32, b"t" * 32, 3)
     others = [Place(b"f" * 32, b"t" * 32, 3), Place(b"e" * 32, b"u" * 32, 3), Place(b"e" * 32, b"t" * 32, 4)]
@@ -41,12 +32,6 @@ def test_a_seed_is_bound_to_set_up_round_prekey_and_pair() -> None:
     seeds += [self_seed(b"s" * 32, at, 1, b"n" * 16), self_seed(b"s" * 32, at, 2, bytes(16))]
     assert len(set(seeds)) == len(seeds)
     assert pair_seed(b"s" * 32, at, 1, 2) == pair_seed(b"s" * 32, at, 2, 1)
-
-
-def test_keys_have_256_bits() -> None:
-    assert len(derive(b"s" * 32, b"salt", Label.OWN_MASK)) == 32
-    drawn = np.array([list(derive(bytes([n, 1]), b"salt", Label.OWN_MASK)) for n in range(250)])
-    assert all(len(np.unique(column)) > 100 for column in drawn.T)  # no byte is constant or from a small alphabet
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 7])

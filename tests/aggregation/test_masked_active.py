@@ -8,7 +8,7 @@ import pytest
 
 from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.aggregation.masked.messages import PLACE_SIZE, Kind, Outcome, Place, read_outcome, read_share
+from securetm.aggregation.masked.messages import PLACE_SIZE, Kind, Outcome, Place, read_share
 from securetm.aggregation.masked.refusals import (
     AlreadyUnmasked,
     CalledDropped,
@@ -220,8 +220,3 @@ def test_a_key_opened_for_who_dropped_out_opens_that_round_and_no_other() -> Non
     tried = {pair_seed(shared_secret(key, left.peers[0][index], gone), next_round, 0, 4) for index in range(ROUNDS)}
     assert real not in tried
     assert public_key(key) == public_key(left.mask_keys[0])
-
-
-def test_a_message_read_back_is_the_message() -> None:
-    outcome = Outcome(Place(b"e" * 32, b"t" * 32, 7), (0, 2), (1,))
-    assert read_outcome(Reader(outcome.body(Kind.UNMASK), COORDINATOR, Kind.UNMASK), 3) == outcome

@@ -188,17 +188,6 @@ def test_values_beyond_the_promise_are_cut_and_only_the_party_knows() -> None:
     assert [int.from_bytes(played.stores[name].get("clamped") or b"") for name in played.members] == [2, 0, 0]
 
 
-def test_a_32_bit_ring_is_as_wide_as_float32_on_the_wire() -> None:
-    sizes = {}
-    for length in (1000, 100_000):
-        terms = Terms((Block("a", (length,)),), domain=Domain.INTEGER, reach=1000)
-        played = Played(MaskedSum(), names(3)).prepare(1)
-        played.seen.clear()
-        played.play(played.cohort(), {m: np.zeros(length, np.int64) for m in played.members}, terms)
-        sizes[length] = max(len(message) for _, message in played.seen)
-    assert sizes[100_000] - 400_000 == sizes[1000] - 4000 < 200
-
-
 def test_what_is_not_whole_never_enters_a_round() -> None:
     played = Played(MaskedSum(), names(3)).prepare(1)
     with pytest.raises(BrokenPromise):

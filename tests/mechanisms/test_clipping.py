@@ -90,15 +90,6 @@ def test_signs_and_broken_values_are_bounded_too() -> None:
     assert strange.tolist() == [[0, 2, -2, 0]]
 
 
-def test_what_is_kept_depends_on_the_row_alone() -> None:
-    rows = random_counts(200, 60, 0.5)
-    kept = at_most(rows, 5, 1).toarray()
-    order = np.random.default_rng(1).permutation(200)
-    np.testing.assert_array_equal(at_most(rows[order], 5, 1).toarray(), kept[order])
-    np.testing.assert_array_equal(at_most(rows[[17]], 5, 1).toarray(), kept[[17]])
-    np.testing.assert_array_equal(at_most(rows.toarray(), 5, 1), kept)
-
-
 def test_how_a_row_is_stored_makes_no_difference() -> None:
     data, columns = np.array([1, 1, 1, 0, 1]), np.array([7, 2, 7, 5, 0])
     untidy = sparse.csr_array((data, columns, [0, 5]), shape=(1, 9))

@@ -14,9 +14,8 @@ from securetm.contracts import INF, Array, Claim, Domain, Mechanism, Noised, Ter
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Mismatch
 from securetm.mechanisms.laplace_counts import LaplaceCounts
-from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
 from securetm.mechanisms.noising import PRIVATE
-from securetm.mechanisms.slot_noise import MOST_WORDS, SlotNoise
+from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.testing.few_documents import EmptyStore, some_documents
 from securetm.testing.mechanism_laws import COHORT, MechanismLaws, context, each_terms
 from tests.mechanisms.noisy import REAL
@@ -122,12 +121,6 @@ def test_the_terms_afterwards(distribution: str, before: Terms, after: Domain) -
     assert admitted.deviation == SlotNoise(1, 8.0, 0.2, distribution == "discrete").deviation
 
 
-def test_no_other_noise_is_added_to_what_follows() -> None:
-    admitted = LaplaceCounts(8.0).admit(ASKED, COHORT)
-    assert DiscreteLaplaceNoise(1.0).admit(admitted, COHORT) == admitted
-    assert DiscreteLaplaceNoise(1.0).event(admitted, COHORT) is None
-
-
 # ---- what is spent and claimed ---------------------------------------------------------------------------------------
 
 
@@ -166,12 +159,6 @@ def test_the_secret_lasts_and_is_drawn_once() -> None:
     other = mechanism.on_documents(documents(), ASKED, lasting())
     assert (other.counts != first.counts).nnz > 0
     assert key not in repr(first)
-
-
-def test_without_a_lasting_store_the_role_s_own_store_keeps_it() -> None:
-    here = context()
-    LaplaceCounts(1.0).on_documents(documents(), ASKED, here)
-    assert len(here.store.kept) == 1  # type: ignore[attr-defined]
 
 
 def test_the_secret_is_on_disk_before_it_is_used() -> None:
@@ -234,8 +221,3 @@ def test_noised_documents_are_not_noised_again() -> None:
     noised = LaplaceCounts(1.0).on_documents(documents(), ASKED, lasting())
     with pytest.raises(Mismatch, match="meets a vector that already carries shares"):
         LaplaceCounts(1.0).on_documents(noised, ASKED, lasting())
-
-
-def test_too_many_words_are_refused() -> None:
-    with pytest.raises(BadSetting):
-        LaplaceCounts(1.0).law(MOST_WORDS + 1)

@@ -10,7 +10,7 @@ import pytest
 from dp_accounting import GaussianDpEvent
 
 from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.contracts import Array, Block, Cohort, Mechanism, Noised, Terms
+from securetm.contracts import Array, Block, Mechanism, Noised, Terms
 from securetm.contracts.zcdp_event import SymmetricZCDpEvent
 from securetm.errors import BadSetting, Mismatch
 from securetm.mechanisms.clipping import Clip
@@ -73,11 +73,6 @@ def test_a_masked_sum_of_the_whole_profile_fits_its_ring() -> None:
     sealed = MaskedSum().admit(terms, COHORT)
     assert sealed.bits == 32
     assert 0 < shares.failure_probability(sealed, COHORT) < 1e-20
-
-
-def test_nothing_rounds_after_a_share() -> None:
-    with pytest.raises(Mismatch, match="a share of noise must be added"):
-        InTurn((NoiseShares(1.0), FixedPoint())).admit(BOUNDED, COHORT)
 
 
 def test_a_party_that_looks_for_documents_is_a_helper_too() -> None:
@@ -161,13 +156,3 @@ def test_many_fine_shares_cost_hardly_more_than_one_gaussian() -> None:
     narrow: Any = NoiseShares(0.7).event(NoiseShares(0.7).admit(BOUNDED, COHORT), COHORT)
     assert isinstance(narrow, SymmetricZCDpEvent)
     assert narrow.rho == pytest.approx(1 / (2 * 0.7**2), rel=0.1)
-
-
-def test_settings_are_checked() -> None:
-    with pytest.raises(BadSetting):
-        NoiseShares(1.0, "laplace")
-
-
-def test_the_smallest_cohort() -> None:
-    alone = Cohort(b"r", 0, ("a", "b"), threshold=2, colluding=1)
-    assert NoiseShares(1.0).admit(BOUNDED, alone).deviation == pytest.approx(BOUNDED.l2, rel=1e-6)

@@ -47,10 +47,6 @@ def test_topics_sum_to_one_and_the_amount_of_data_stays() -> None:
     assert normalised(rows, replace(OWN, bits=64)).dtype == np.float64
 
 
-def test_a_party_without_topics_sends_none() -> None:
-    assert normalised(np.zeros((0, 6), np.float32)).shape == (0, 6)
-
-
 def test_whole_numbers_become_shares() -> None:
     counted = replace(OWN, domain=Domain.INTEGER, noised=Noised.WHOLE)
     assert TopicWise().admit(counted, COHORT) == replace(counted, domain=Domain.REAL)

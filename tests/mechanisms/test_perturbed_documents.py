@@ -11,7 +11,7 @@ import pytest
 
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import CountsNotWhole, Mistake
+from securetm.errors import CountsNotWhole
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, RegeneratedSlots, StoredSlots
 from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
@@ -168,11 +168,6 @@ def test_weights_are_no_counts() -> None:
     broken = Corpus.from_counts(np.ones((2, 3)), "abc").replace(counts=np.full((2, 3), 0.5))
     with pytest.raises(CountsNotWhole):
         LaplaceCounts(1.0).on_documents(broken, ASKED, lasting())
-
-
-def test_no_halves() -> None:
-    with pytest.raises(Mistake, match="these documents are behind noise, so their"):
-        noised(documents(), 1.0, "discrete").halves(0)
 
 
 @KINDS

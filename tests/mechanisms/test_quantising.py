@@ -150,12 +150,6 @@ def test_rounding_takes_less_than_a_percent_of_the_noise() -> None:
     assert terms.reach * terms.grid > 256 * 2.0  # and a batch of 256 rows is never clamped, however it points
 
 
-def test_headroom_is_left_for_noise() -> None:
-    full, roomy = (FixedPoint(headroom=headroom).admit(clipped(), COHORT) for headroom in (0.0, 0.25))
-    assert roomy.reach == pytest.approx(0.75 * full.reach, rel=1e-6)
-    assert roomy.grid == full.grid
-
-
 def test_a_ring_too_narrow_for_the_grid_is_refused_with_what_to_change() -> None:
     wide = clipped(layout=(Block("values", (1_000_000,)),))
     with pytest.raises(Mismatch, match="32 rows of this question") as refused:

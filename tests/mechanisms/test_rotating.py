@@ -50,13 +50,6 @@ def test_lengths_stay_and_the_way_back_is_exact(size: int) -> None:
     np.testing.assert_allclose(back["a"], vector, atol=1e-12)
 
 
-def test_a_peak_is_spread() -> None:
-    peak = np.zeros(4096)
-    peak[17] = 1.0
-    turned = Rotation().on_vector(peak, replace(REAL, layout=(Block("a", (4096,)),)), context())
-    np.testing.assert_allclose(np.abs(turned), 1 / 64)
-
-
 def test_each_round_turns_otherwise_and_all_parties_alike() -> None:
     vector, other = np.arange(11.0), context(replace(COHORT, round_id=b"another"))
     once, again = (Rotation().on_vector(vector, REAL, context()) for _ in range(2))

@@ -195,18 +195,6 @@ def ideal_weight(value: int, shape: int, scale: float) -> mpmath.mpf:
 # ---- the door --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sampler", [discrete_laplace(3.0), rounded_gaussian(1e5), skellam(4.0), skellam(1e9)])
-def test_repeatable_where_the_entropy_is(sampler: Sampler) -> None:
-    one, two = (sampler.draw(Seeded(b"k" * 32, unsafe=True), 1000) for _ in range(2))
-    assert (one == two).all()
-    assert (one != sampler.draw(OperatingSystem(), 1000)).any()
-
-
-@pytest.mark.parametrize("sampler", [discrete_laplace(3.0), rounded_gaussian(1e5), skellam(1e9)])
-def test_no_draws_are_an_empty_answer(sampler: Sampler) -> None:
-    assert sampler.draw(OperatingSystem(), 0).shape == (0,)
-
-
 def test_almost_no_noise_is_none() -> None:
     for make in (discrete_laplace, discrete_gaussian, rounded_gaussian, skellam):
         assert not make(1e-300).draw(OperatingSystem(), 100).any()

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Block, RoundContext, Terms, Unit
-from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import BadSetting, NoPersons
 from securetm.mechanisms.sampling import PoissonSample, _rarely, batch_rows, tossed
@@ -60,24 +59,11 @@ def test_persons_that_nobody_named_cannot_be_sampled() -> None:
         PoissonSample(0.5).on_documents(DOCUMENTS, replace(ASKS, unit=Unit.PERSON), context())
 
 
-def test_coins_follow_from_nothing_that_anybody_can_guess() -> None:
-    """Same documents with the same keys, same round, same public seed: yet others take part each time, as many by chance."""
-    taken = [PoissonSample(0.5).on_documents(DOCUMENTS, ASKS, context()).keys for _ in range(2)]
-    both = len(np.intersect1d(*taken))
-    assert abs(both - 1000) < 6.2 * np.sqrt(4000 * 0.25 * 0.75)
-
-
 def test_nobody_may_be_chosen_and_everybody_is_at_rate_one() -> None:
     assert len(PoissonSample(2.0**-60).on_documents(DOCUMENTS, ASKS, context())) == 0
     assert len(PoissonSample(2.0**-70).on_documents(DOCUMENTS, ASKS, context())) == 0
     assert len(PoissonSample(1.0).on_documents(DOCUMENTS, ASKS, context())) == 4000
     assert len(PoissonSample(0.5).on_documents(some_documents(0, seed=0), ASKS, context())) == 0
-
-
-def test_a_batch_may_be_empty() -> None:
-    corpus = Corpus.from_strings(["one document", "another document"])
-    nobody = PoissonSample(2.0**-60).on_documents(corpus, ASKS, context())
-    assert (len(nobody), nobody.counts.shape) == (0, (0, len(corpus.vocabulary)))
 
 
 class Words:

@@ -76,16 +76,6 @@ def test_which_counts_are_left_is_independent_and_even(whole: bool) -> None:
     assert np.abs(np.corrcoef(left[:-1, 5], left[1:, 5])[0, 1]) < 6 / math.sqrt(n)
 
 
-def test_density_at_epsilon_eight() -> None:
-    words = np.arange(400, dtype=np.int32)
-    continuous, discrete = (SlotNoise(5000, 8.0, 0.2, whole) for whole in (False, True))
-    assert continuous.expected == pytest.approx(5000 * math.exp(-1.6) / 2, abs=0.05)
-    assert discrete.expected == pytest.approx(1.677, abs=0.001)
-    assert len(continuous.draw(SECRET, words, 0)[1]) / 400 == pytest.approx(continuous.expected + 1, abs=6 * 21.3 / 20)
-    own = dense(discrete, words)[np.arange(400), words]
-    assert (own == 1).mean() > 0.99
-
-
 def test_the_drawn_likelihoods_stay_within_epsilon() -> None:
     """Seen: the joint counts of two words, of slots with word 0 and of slots without any."""
     law, n = SlotNoise(2, 1.0, 0.2, whole=True), 400_000
@@ -213,11 +203,6 @@ def test_extreme_settings(size: int, threshold: float, epsilon: float, whole: bo
     assert (weights * law.steps == np.rint(weights * law.steps)).all()
     assert (weights <= law.most / law.steps).all()
     assert 0 <= law.deviation < 2000
-
-
-def test_no_slots() -> None:
-    ends, ids, weights = SlotNoise(5, 1.0, 0.2, whole=True).draw(SECRET, np.zeros(0, np.int32), 3)
-    assert (ends.tolist(), len(ids), len(weights)) == ([0], 0, 0)
 
 
 def test_deviation_is_that_of_the_noise() -> None:

@@ -60,12 +60,6 @@ def test_other_questions_pass(terms: Terms) -> None:
     assert SELECTION.on_named(sums, terms, context()) is sums
 
 
-def test_nothing_is_spent_on_questions_that_name_no_words() -> None:
-    for terms in (REAL, BOUNDED, GaussianNoise(1.0).admit(BOUNDED, COHORT)):
-        assert SELECTION.event(terms, COHORT) is None
-        assert SELECTION.failure_probability(terms, COHORT) == 0
-
-
 def test_a_quarter_of_the_budget_is_twice_the_noise() -> None:
     assert SELECTION.admit(replace(COUNTS, counts_words=True, part=0.25), COHORT).multiplier == 2 * 2.0
 
@@ -121,10 +115,9 @@ def test_through_the_door_a_person_counts_once_for_all_documents(unit: Unit) -> 
     clipped_sum = ClippedRowSum(
         asked,
         on_rows=lambda poured: SELECTION.on_rows(poured, asked),
-        on_named=lambda sums: SELECTION.on_named(sums, asked, context()),
         persons=whose,
     )
-    named = clipped_sum.named(rows, np.arange(3000), np.arange(4))
+    named = SELECTION.on_named(clipped_sum.named(rows, np.arange(3000), np.arange(4)), asked, context())
     truth = 10 if unit is Unit.PERSON else 3000
     assert named[2] == 0
     assert (np.abs(named[[0, 1, 3]] - truth) < 7 * sqrt(20)).all() or unit is Unit.PERSON
@@ -143,16 +136,9 @@ def test_one_document_more_moves_no_other_documents_words() -> None:
 
 def _bounded_sums(corpus: Corpus) -> dict[str, int]:
     """What is counted of each word before any noise, as the question about words pours it."""
-    found: dict[str, int] = {}
-
-    def seen(sums: Any) -> Any:
-        found.update(zip(corpus.vocabulary, sums.tolist(), strict=True))
-        return sums
-
     sketch = WordSketch(3000, counted=False)
-    clipped_sum = ClippedRowSum(sketch.terms, on_rows=lambda rows: SELECTION.on_rows(rows, sketch.terms), on_named=seen)
-    sketch.answer(corpus, clipped_sum, {}, np.random.default_rng(0))
-    return found
+    clipped_sum = ClippedRowSum(sketch.terms, on_rows=lambda rows: SELECTION.on_rows(rows, sketch.terms))
+    return dict(zip(corpus.vocabulary, clipped_sum.named(*sketch.own_words(corpus)).tolist(), strict=True))
 
 
 def test_of_two_words_with_one_number_only_the_first_is_counted() -> None:

@@ -18,7 +18,7 @@ from securetm.accounting.composition import affordable, total
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.ledger import BudgetExhausted
 from securetm.accounting.ledger.privacy_filter import ALONE, AMONG, FAILURE_SHARE, orders_for
-from securetm.accounting.renyi import ORDERS, epsilons_at, renyi_curve
+from securetm.accounting.renyi import epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend
 from securetm.contracts import Budget, Unit
 from securetm.errors import BadSetting, Mistake
@@ -192,14 +192,6 @@ def test_slack_beyond_its_share_admits_no_second_run(path: Path) -> None:
             ledger.charge("second", Spend(GaussianDpEvent(100.0)), ABOUT)
 
 
-@pytest.mark.parametrize("noise", [0.3, 3.0, 100.0])
-def test_the_price_of_orders_fixed_beforehand_is_small(noise: float) -> None:
-    answer = [Spend(GaussianDpEvent(noise))]
-    freely = float(epsilons_at(ORDERS, renyi_curve(answer), BUDGET.delta).min())
-    budget = replace(BUDGET, epsilon=1.4 * freely)
-    assert freely < by_filter(answer, budget) <= budget.epsilon
-
-
 # ---- again and again
 
 
@@ -277,8 +269,3 @@ def test_budgets_that_promise_nothing_are_refused(path: Path, epsilon: float, de
     with pytest.raises(BadSetting):
         Ledger.open(path, "alice", Budget(Unit.DOCUMENT, epsilon, delta))
     assert not path.exists()
-
-
-def test_no_answer_cannot_be_charged(path: Path) -> None:
-    with Ledger.open(path, "alice", BUDGET) as ledger, pytest.raises(BadSetting):
-        ledger.charge("first", replace(STEP, count=0), ABOUT)
