@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,12 +34,26 @@ def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
     columns: dict[str, Any] = {
         role: getattr(choice, role) or None for role in ("text", "label", "party", "date", "person", "embedding", "id")
     }
-    reading = partial(shown, f"reading {Path(choice.source).name}")
-    watched = None if embed is None else WatchedEmbed(embed)
-    corpus = open_corpus(choice.source, tokeniser=plan.tokeniser.make(), embed=watched, on_progress=reading, **columns)
     budget = plan.profile_in(ProfileFile.read(plan.profile)).budget
-    check_brought(corpus, watched, plan, budget)
-    return partition(named_for(corpus, budget), plan)
+    return partition(read_under(plan, budget, choice.source, stages, **columns), plan)
+
+
+def read_under(plan: Plan, budget: Budget | None, source: str | Path, stages: Stages, **columns: Any) -> Corpus:
+    """Reads documents as a role of this plan does: with its tokeniser, and with embeddings that its sentence model makes."""
+    embed, made_here = embed_of(plan, stages), False
+
+    def noticed(texts: Sequence[str]) -> Array:
+        nonlocal made_here
+        made_here = True
+        assert embed is not None
+        return embed(texts)
+
+    how: dict[str, Any] = {"tokeniser": plan.tokeniser.make(), "embed": noticed if embed else None}
+    reading = partial(Shown(stages), f"reading {Path(source).name}")
+    corpus = open_corpus(source, on_progress=reading, **how, **columns)
+    if embed is not None and not made_here:
+        check_brought(corpus, plan, budget)
+    return named_for(corpus, budget)
 
 
 def named_for(corpus: Corpus, budget: Budget | None) -> Corpus:
@@ -58,25 +71,12 @@ def embed_of(plan: Plan, stages: Stages) -> Embed | None:
     return partial(plan.embeddings.embedder().embed, on_progress=partial(Shown(stages), "embedding texts"))
 
 
-@dataclass
-class WatchedEmbed:
-    """Makes embeddings of texts, and knows whether it was asked for any."""
-
-    embed: Embed
-    used: bool = False
-
-    def __call__(self, texts: Sequence[str]) -> Array:
-        """The embeddings of these texts."""
-        self.used = True
-        return self.embed(texts)
-
-
-def check_brought(corpus: Corpus, embed: WatchedEmbed | None, plan: Plan, budget: Budget | None) -> None:
+def check_brought(corpus: Corpus, plan: Plan, budget: Budget | None) -> None:
     """Refuses under a budget embeddings that documents bring, where the plan says that its sentence model makes them.
 
     What made them may have learned from other documents here, so that one document's row would tell of others.
     """
-    if budget is None or embed is None or embed.used or plan.origins.embeddings or not len(corpus):
+    if budget is None or plan.origins.embeddings or not len(corpus):
         return
     made_by = corpus.documents.embedded_as
     brought = corpus.embedding_width > 0 and (not made_by or made_by != plan.embeddings.embedder().identity)

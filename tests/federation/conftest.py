@@ -75,6 +75,17 @@ def small_plan(**more: object) -> Plan:
     return plan_from_tables(tables, "a test")
 
 
+class StopsAfter(Unwatched):
+    """Presses Ctrl-C after so many training rounds."""
+
+    def __init__(self, rounds: int) -> None:
+        self.rounds = rounds
+
+    def step(self, done: int) -> None:
+        if done == self.rounds:
+            raise KeyboardInterrupt
+
+
 @pytest.fixture
 def uninvited(corpora: Mapping[str, Corpus], tmp_path: Path) -> Iterator[Stage]:
     """A party that nobody has invited yet."""

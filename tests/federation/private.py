@@ -11,11 +11,13 @@ from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.party.party import Party
 from securetm.federation.store import COMMON, PartyStore, SqliteStore
+from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.sessions.identities import public_identity
 
 from .conftest import FIVE, SHARED, small_plan
+from .played import Played
 
 PUBLIC = tuple(sorted({*SHARED, *(word for subject in FIVE.values() for word in subject)}))
 
@@ -31,6 +33,18 @@ def private_plan(folder: Path, profile: str, **more: Any) -> Plan:
     """A small plan under a profile with a budget."""
     declared = {"origins__vocabulary": "words that the tests made up", **more}
     return small_plan(profile=profile, vocabulary__source="file", vocabulary__file=public_words(folder), **declared)
+
+
+def paid(ledger: Path) -> list[Any]:
+    """What that ledger holds of each answer that was paid for."""
+    with Ledger.read(ledger) as opened:
+        return [entry.content for entry in opened.entries() if entry.content["kind"] == "spent"]
+
+
+def settle(played: Played, party: Party) -> None:
+    """Invited, with the public words."""
+    for body in (played.invite(), played.adopt(PUBLIC)):
+        assert isinstance(played.send(party, body), wire.Accepted)
 
 
 def stores(names: Mapping[str, Corpus], folder: Path) -> tuple[dict[str, PartyStore], dict[str, bytes]]:

@@ -17,7 +17,7 @@ from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 from securetm.stages import Unwatched
 
-from .conftest import small_plan
+from .conftest import StopsAfter, small_plan
 from .played import Played, make_party, settled
 from .private import private_plan
 from .staged import TOP, WORDS, Stage
@@ -111,17 +111,6 @@ def test_a_model_with_a_memory_is_asked_again_from_the_same_memory(corpora: Mapp
     stage.party.store.close()
 
 
-class Stops(Unwatched):
-    """Ends a run after some of its rounds, as a kill would between two writes."""
-
-    def __init__(self, after: int) -> None:
-        self.after = after
-
-    def step(self, done: int) -> None:
-        if done == self.after:
-            raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("profile", ["open", "masked", "bfv"])
 def test_a_run_that_would_not_ask_about_the_same_bits_goes_on_all_the_same(
     profile: str, five: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -132,7 +121,7 @@ def test_a_run_that_would_not_ask_about_the_same_bits_goes_on_all_the_same(
     folder = begin(tmp_path / "run", plan, five)
     monkeypatch.setattr(TrainingPhase, "keep_is_due", lambda _: False)
     with pytest.raises(Exception, match="interrupted"):
-        execute(folder, Stops(4), comparison=False)
+        execute(folder, StopsAfter(4), comparison=False)
     model = type(agree(plan).model)
     update = model.update
 

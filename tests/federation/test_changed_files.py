@@ -22,7 +22,7 @@ from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched
 
 from ..reports.audits import AUDIT
-from .conftest import small_plan
+from .conftest import StopsAfter, small_plan
 
 LDA = {"name": "lda", "n_topics": 3, "sweeps": 1}
 WORDS = "coordinator/vocabulary.txt"
@@ -162,17 +162,11 @@ def test_digests_that_are_lost_or_damaged_are_refused(content: str | None, run: 
 # ---- before the run has ended --------------------------------------------------------------------------------------
 
 
-class PressedControlC(Unwatched):
-    def step(self, done: int) -> None:
-        if done == 1:
-            raise KeyboardInterrupt
-
-
 @pytest.fixture(scope="module")
 def interrupted(corpora: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = begin(tmp_path_factory.mktemp("interrupted") / "run", small_plan(model=LDA, training__rounds=2), corpora)
     with pytest.raises(Failed, match="the run was interrupted after round"):
-        execute(folder, PressedControlC())
+        execute(folder, StopsAfter(1))
     return folder.path
 
 

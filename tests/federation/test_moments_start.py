@@ -12,7 +12,6 @@ import pytest
 from dp_accounting import GaussianDpEvent
 
 from securetm.accounting.composition import total
-from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.answers.clipped_sum import ClippedRowSum
@@ -30,7 +29,7 @@ from securetm.stages import Unwatched
 
 from .joined import Organisations, trained
 from .played import Played
-from .private import PUBLIC, paying_parties, private_plan
+from .private import PUBLIC, paid, paying_parties, private_plan, settle
 
 MODELS = ("lda", "lda-vi", "sentence-lda", "nmf", "fednmf")
 START = {"training__start": "moments", "training__vectors": "none"}
@@ -49,9 +48,7 @@ def test_the_first_question_is_asked_once_and_all_of_it_is_in_the_ledger(
     folder = begin(tmp_path / "run", plan_of(tmp_path, profile), five)
     result = execute(folder, Unwatched(), comparison=False)
     assert (result["rounds"], result["start"]) == (2, {"topics": "moments", "lacking": False})
-    with Ledger.read(folder.ledger("north")) as ledger:
-        asked = [entry.content["about"]["question"] for entry in ledger.entries() if entry.content["kind"] == "spent"]
-    assert asked == [PAIRS, TRAIN, TRAIN]
+    assert [one["about"]["question"] for one in paid(folder.ledger("north"))] == [PAIRS, TRAIN, TRAIN]
     assert all(2.7 < spent["epsilon"] <= 3.0 for spent in result["spent"])
 
 
@@ -96,8 +93,7 @@ def test_a_party_answers_it_once_and_before_the_training(five: Mapping[str, Corp
     party = paying_parties(plan, five, tmp_path)["north"]
     assert party.ledger is not None
     played = Played(plan, tuple(five))
-    for body in (played.invite(), played.adopt(PUBLIC)):
-        assert isinstance(played.send(party, body), wire.Accepted)
+    settle(played, party)
     assert played.send(party, played.ask(PAIRS, {}, number=1)) == wire.Refusal("AskedTooOften")
     who = {"profile": plan.profile, "digest": party.agreement.profile.digest.hex(), "unit": "document"}
     party.ledger.record(party.run, Spend(GaussianDpEvent(100.0)), {**who, "question": TRAIN, "serial": 1})
@@ -110,8 +106,7 @@ def test_it_is_refused_where_the_plan_does_not_ask_it(five: Mapping[str, Corpus]
     plain = plan_of(tmp_path, "dp-local", privacy__noise=1.0, training__start="plain", training__vectors="")
     party = paying_parties(plain, five, tmp_path)["north"]
     played, other = Played(plain, tuple(five)), Played(plan, tuple(five))
-    for body in (played.invite(), played.adopt(PUBLIC)):
-        assert isinstance(played.send(party, body), wire.Accepted)
+    settle(played, party)
     other.adopt(PUBLIC)
     assert played.send(party, replace(other.ask(PAIRS, {}))) == wire.Refusal("UnknownQuestion")
     party.close()

@@ -32,7 +32,7 @@ from ..quick_part import quick
 from .conftest import FIVE, small_plan, texts
 from .killed_run import ended
 from .played import Played
-from .private import PUBLIC, paying_parties, private_plan
+from .private import PUBLIC, paid, paying_parties, private_plan, settle
 
 PRIVATE = ("dp-local", "dp-distributed", "dp-central")
 
@@ -132,11 +132,6 @@ def test_what_no_budget_was_made_for_is_refused_by_name(question: str, five: Map
     party.close()
 
 
-def settle(played: Played, party: Any) -> None:
-    for body in (played.invite(), played.adopt(PUBLIC)):
-        assert isinstance(played.send(party, body), wire.Accepted)
-
-
 def test_a_hostile_model_cannot_make_a_party_say_more_than_noise(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     """Weights at which every gradient overflows: a refusal would depend on the documents, so there is none."""
     folder, _ = ran(tmp_path, "dp-local", five, training__rounds=1)
@@ -187,9 +182,7 @@ def test_training_stops_before_the_round_that_would_exceed_the_budget(five: Mapp
     assert 5 < result["rounds"] < 500
     assert all(2.7 < spent["epsilon"] <= 3.0 for spent in result["spent"])
     assert len(result["topics"]) == 3  # the model so far is kept
-    ledger = Ledger.read(folder.ledger("north"))
-    assert sum(entry.content["kind"] == "spent" for entry in ledger.entries()) == result["rounds"]
-    ledger.close()
+    assert len(paid(folder.ledger("north"))) == result["rounds"]
 
 
 @pytest.fixture(scope="module")
@@ -292,21 +285,12 @@ def test_a_killed_run_does_not_forget_what_it_spent(moments: int, five: Mapping[
     settings = json.dumps({name: value for name, value in plan.tables().items() if name != "tokeniser"})
     assert ended(tmp_path / "run", "begin", "round", moments, str(stored), settings) == -signal.SIGKILL
     folder = reopen(tmp_path / "run")
-    before = charges(folder)
+    before = {name: len(paid(folder.ledger(name))) for name in folder.members}
     assert all(count >= moments for count in before.values())
     result = execute(folder, Unwatched(), comparison=False)
-    after = charges(folder)
+    after = {name: len(paid(folder.ledger(name))) for name in folder.members}
     assert all(after[name] - before[name] >= result["rounds"] - moments for name in after)
     assert all(spent["epsilon"] <= 3.0 for spent in result["spent"])
-
-
-def charges(folder: RunFolder) -> dict[str, int]:
-    found = {}
-    for name in folder.members:
-        ledger = Ledger.read(folder.ledger(name))
-        found[name] = sum(entry.content["kind"] == "spent" for entry in ledger.entries())
-        ledger.close()
-    return found
 
 
 # ---- who is protected ----------------------------------------------------------------------------------------------
@@ -337,8 +321,5 @@ def test_words_are_named_only_where_many_documents_use_them(five: Mapping[str, C
     words = (folder.coordinator / "vocabulary.txt").read_text().split("\n")
     assert "court" in words
     assert "zyzzyva" not in words
-    ledger = Ledger.read(folder.ledger("north"))
-    asked = [entry.content["about"]["question"] for entry in ledger.entries() if entry.content["kind"] == "spent"]
-    ledger.close()
-    assert asked == ["joint", "joint", "joint", "train", "train"]
+    assert [one["about"]["question"] for one in paid(folder.ledger("north"))] == ["joint", "joint", "joint", "train", "train"]
     assert result["rounds"] == 2

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.accounting.ledger import Ledger
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_build import CorpusBuild
 from securetm.corpus.records import Columns
@@ -21,9 +20,9 @@ from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.stages import Unwatched
 
-from .conftest import FIVE, small_plan, texts
+from .conftest import FIVE, StopsAfter, small_plan, texts
 from .killed_run import ended
-from .private import private_plan
+from .private import paid, private_plan
 
 NEVER = 10**9
 
@@ -85,21 +84,14 @@ def test_killed_again_and_again(unbroken: Any, stored: Path, tmp_path: Path) -> 
     same(result_of(folder), expected)
 
 
-class PressedControlC(Unwatched):
-    def step(self, done: int) -> None:
-        if done == 5:
-            raise KeyboardInterrupt
-
-
 def test_no_round_that_was_paid_for_is_paid_again(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     folder = begin(tmp_path / "run", private_plan(tmp_path, "dp-local", privacy__epsilon=3.0), five)
     with pytest.raises(Failed, match="the run was interrupted after round"):
-        execute(folder, PressedControlC(), comparison=False)
+        execute(folder, StopsAfter(5), comparison=False)
     result = execute(reopen(tmp_path / "run"), Unwatched(), comparison=False)
     assert (result["rounds"], result["stopped"]) == (12, "rounds")
     for name in five:
-        with Ledger.read(folder.ledger(name)) as ledger:
-            assert sum(entry.content["kind"] == "spent" for entry in ledger.entries()) == 12
+        assert len(paid(folder.ledger(name))) == 12
 
 
 def test_a_run_killed_after_its_budget_ended_goes_on_to_its_end(five: Mapping[str, Corpus], tmp_path: Path) -> None:

@@ -14,15 +14,14 @@ from securetm.models.neural.torch_kernels import TorchKernels
 from securetm.plans.schema import Plan
 
 from .played import Played
-from .private import PUBLIC, paying_parties, private_plan
+from .private import paying_parties, private_plan, settle
 
 
 def replied(plan: Plan, corpora: Mapping[str, Corpus], folder: Path) -> tuple[Party, wire.Outcome]:
     """What a party says to its first question for training if its model goes the way of a GPU."""
     party, played = paying_parties(plan, corpora, folder)["north"], Played(plan, tuple(corpora))
     party.questions.agreement.model.__dict__["_kernels"] = TorchKernels(torch.device("cpu"))
-    for body in (played.invite(), played.adopt(PUBLIC)):
-        assert isinstance(played.send(party, body), wire.Accepted)
+    settle(played, party)
     return party, played.send(party, played.ask(TRAIN, played.fresh()))
 
 

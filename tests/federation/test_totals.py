@@ -15,7 +15,7 @@ from securetm.federation.simulation.simulation import execute
 from securetm.federation.transcript import Transcript
 from securetm.stages import Unwatched
 
-from .conftest import small_plan
+from .conftest import StopsAfter, small_plan
 
 LDA = {"name": "lda", "n_topics": 3, "sweeps": 1}
 
@@ -28,18 +28,12 @@ def kept(folder: Path) -> tuple[tuple[int, int], float]:
     return found
 
 
-class PressedControlC(Unwatched):
-    def step(self, done: int) -> None:
-        if done == 4:
-            raise KeyboardInterrupt
-
-
 def test_of_a_run_in_two_parts_bytes_and_seconds_are_those_of_both(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     plan = small_plan(model=LDA)
     unbroken = execute(begin(tmp_path / "unbroken", plan, corpora), Unwatched(), comparison=False)
     folder = begin(tmp_path / "broken", plan, corpora)
     with pytest.raises(Failed, match=r"the run was interrupted after round .*nothing is lost") as stop:
-        execute(folder, PressedControlC(), comparison=False)
+        execute(folder, StopsAfter(4), comparison=False)
     assert "securetm run --resume" in stop.value.advice()
     (up, _), seconds = kept(folder.path)
     assert up > 0

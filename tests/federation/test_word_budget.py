@@ -42,7 +42,7 @@ from securetm.stages import Unwatched
 from .conftest import small_plan
 from .killed_run import ended
 from .played import Played
-from .private import PUBLIC, paying_parties, public_words
+from .private import PUBLIC, paid, paying_parties, public_words, settle
 
 MODEL = {"name": "lda", "n_topics": 3, "sweeps": 2}
 
@@ -67,11 +67,6 @@ def ran(folder: Path, name: str, plan: Any, corpora: Mapping[str, Corpus]) -> tu
     return made, execute(made, Unwatched(), comparison=False)
 
 
-def entries(folder: RunFolder, name: str = "north") -> list[Any]:
-    with Ledger.read(folder.ledger(name)) as ledger:
-        return [entry.content for entry in ledger.entries() if entry.content["kind"] == "spent"]
-
-
 @pytest.fixture(scope="module")
 def first(corpora: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, dict[str, Any]]:
     """A run that spent the whole budget of its documents, and its result. Later runs over them meet its ledgers."""
@@ -86,12 +81,12 @@ def test_three_rounds_are_charged_once_and_say_so(first: tuple[RunFolder, dict[s
         assert (spent["unit"], spent["delta"]) == ("word", 1e-9)
         assert spent["epsilon"] == pytest.approx(8.0)
         assert spent["epsilon"] <= 8.0
-        assert len(entries(folder, spent["party"])) == 1
+        assert len(paid(folder.ledger(spent["party"]))) == 1
         per = spent["per_document"]  # said by the party
         assert 12 <= per["median_words"] <= per["p95_words"] < 30
         assert per["median_epsilon"] == pytest.approx(8.0 * per["median_words"])
         assert per["p95_epsilon"] == pytest.approx(8.0 * per["p95_words"])
-    (entry,) = entries(folder)
+    (entry,) = paid(folder.ledger("north"))
     assert entry["unit"] == entry["about"]["unit"] == "word"
 
 
@@ -102,7 +97,7 @@ def test_another_run_over_the_same_documents_and_words_costs_nothing(
     folder, result = ran(place, "second", plan_of(place, model__n_topics=4), corpora)
     assert folder.ledger("north") == first[0].ledger("north")
     assert result["rounds"] == 3
-    assert len(entries(folder)) == 1
+    assert len(paid(folder.ledger("north"))) == 1
     assert all(spent["epsilon"] == 0 and spent["all_runs"] == pytest.approx(8.0) for spent in result["spent"])
 
 
@@ -120,7 +115,7 @@ def test_other_words_or_documents_are_other_noise_that_is_not_afforded(
         parties = {name: corpus.select(np.arange(len(corpus) - 9)) for name, corpus in corpora.items()}
     folder, result = ran(place, changed, plan_of(place, **more), parties)
     assert (result["rounds"], result["stopped"]) == (0, "budget")
-    assert len(entries(folder)) == 1
+    assert len(paid(folder.ledger("north"))) == 1
 
 
 def test_a_larger_budget_affords_a_second_list_of_words(twice: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
@@ -129,7 +124,7 @@ def test_a_larger_budget_affords_a_second_list_of_words(twice: str, corpora: Map
     fewer = plan_of(tmp_path, twice, vocabulary__file=str(tmp_path / "fewer.txt"))
     folder, result = ran(tmp_path, "second", fewer, corpora)
     assert result["rounds"] == 3
-    assert len(entries(folder)) == 2
+    assert len(paid(folder.ledger("north"))) == 2
     assert result["spent"][0]["all_runs"] == pytest.approx(16.0)
     assert result["spent"][0]["per_document"]["median_epsilon"] == pytest.approx(
         16.0 * result["spent"][0]["per_document"]["median_words"]
@@ -149,10 +144,10 @@ def test_a_run_that_was_killed_without_warning_goes_on_with_the_noise_that_it_dr
     settings = json.dumps({name: value for name, value in plan_of(tmp_path).tables().items() if name != "tokeniser"})
     assert ended(tmp_path / "run", "begin", "round", 2, str(stored), settings) == -signal.SIGKILL
     folder = reopen(tmp_path / "run")
-    assert all(len(entries(folder, name)) == 1 for name in corpora)
+    assert all(len(paid(folder.ledger(name))) == 1 for name in corpora)
     result = execute(folder, Unwatched(), comparison=False)
     assert (result["rounds"], result["stopped"]) == (3, "rounds")
-    assert all(len(entries(folder, name)) == 1 for name in corpora)
+    assert all(len(paid(folder.ledger(name))) == 1 for name in corpora)
 
 
 def test_after_a_crash_before_the_noise_was_kept_it_is_drawn_under_the_same_entry(
@@ -168,10 +163,10 @@ def test_after_a_crash_before_the_noise_was_kept_it_is_drawn_under_the_same_entr
         patched.setattr(KeptNoise, "put", crash)
         with pytest.raises(Failed, match="the run was interrupted after round"):
             execute(folder, Unwatched(), comparison=False)
-    assert len(entries(folder)) == 1
+    assert len(paid(folder.ledger("north"))) == 1
     result = execute(reopen(folder.path), Unwatched(), comparison=False)
     assert result["rounds"] == 3
-    assert len(entries(folder)) == 1
+    assert len(paid(folder.ledger("north"))) == 1
 
 
 # ---- what was drawn once -------------------------------------------------------------------------------------------
@@ -269,8 +264,7 @@ def test_nothing_is_answered_beside_the_noise(question: str, corpora: Mapping[st
     plan = plan_of(tmp_path)
     party = paying_parties(plan, corpora, tmp_path)["north"]
     played = Played(plan, tuple(corpora))
-    for body in (played.invite(), played.adopt(PUBLIC)):
-        assert isinstance(played.send(party, body), wire.Accepted)
+    settle(played, party)
     state = {"top": np.arange(6).reshape(2, 3)} if question == "coherence" else played.fresh()
     ask = wire.Ask(question, 0, 1, tuple(corpora), bytes(32), state)
     assert played.send(party, ask) in (wire.Refusal("NotPaidFor"), wire.Refusal("UnknownQuestion"))
@@ -315,17 +309,6 @@ def test_no_epsilon_of_words_is_said_without_what_it_is_of(first: tuple[RunFolde
     assert not re.findall(r"epsilon = 8(?! per word occurrence)\b[^,.\d]", said)
     assert said.count("64 per document of 8 words") == 2  # by the calculator and by the ledger
     assert "64 for one of 8 words, 480 for one of 60 words, and 1,704 for one of 213 words" in said
-
-
-def test_the_calculator_says_what_a_run_spends_and_for_whole_documents() -> None:
-    sheet = report(ProfileQuestion("iftm", 5, 50, 2000).run().question(Unwatched()), Unwatched()).record()
-    assert (sheet["unit"], sheet["delta"], sheet["neighbours"]) == ("word occurrence", 1e-9, "add or remove one")
-    assert sheet["epsilon"] == pytest.approx(8.0)
-    assert [document["epsilon"] for document in sheet["documents"]] == [64.0, 480.0, 1704.0]
-    assert [document["replaced"] for document in sheet["documents"]] == [128.0, 960.0, 3408.0]
-    assert "the coordinator with 4 colluding parties" in sheet["statement"]
-    assert "how many words of the public list each document and sentence has is known" in sheet["statement"]
-    assert "epsilon = 16 per word occurrence" in " ".join(sheet["notes"])
 
 
 def test_raw_counts_are_refused_by_name(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +18,6 @@ from securetm.answers.block_answers import IN_PROCESS
 from securetm.contracts import Engine, Least, Unit
 from securetm.contracts.origin import OriginKind, StartingInput
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.readers import open_corpus
 from securetm.credentials.diagnosis import check_own, now_utc
 from securetm.credentials.homes import KEYS, check_accepted
 from securetm.credentials.keys import Keys, Passphrase
@@ -49,7 +47,7 @@ from securetm.federation.questions import HELD_OUT, TRAIN, before_training
 from securetm.federation.refusal_errors import NotAllowedHere, reason_of
 from securetm.federation.release import MODEL, RELEASE
 from securetm.federation.soundness import agreed_apart
-from securetm.federation.sources import Shown, WatchedEmbed, check_brought, embed_of, named_for
+from securetm.federation.sources import read_under
 from securetm.plans.agreement import Agreement
 from securetm.plans.origins import accepted_as, entries_of
 from securetm.plans.party_file import PartyFile, PolicyChoice
@@ -254,17 +252,9 @@ def _check_roster(policy: PolicyChoice, agreement: Agreement, roster: Federation
 
 def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> Corpus:
     """Reads the party's documents. Their keys follow from what they say, under the secret of the party's home."""
-    data, place = file.data, file.place(file.data.source)
-    columns: dict[str, Any] = data.columns()
-    reading = partial(Shown(stages), f"reading {place.name}")
-    plan, named = agreement.plan, data.identity
-    embed = embed_of(plan, stages)
-    watched = None if embed is None else WatchedEmbed(embed)
-    made: dict[str, Any] = {"tokeniser": plan.tokeniser.make(), "embed": watched}
-    made["secret"] = PartyHome.named_in(file).secret_of_names()
-    corpus = open_corpus(place, name=named, on_progress=reading, **made, **columns)
-    check_brought(corpus, watched, plan, agreement.budget)
-    return named_for(corpus, agreement.budget)
+    data, secret = file.data, PartyHome.named_in(file).secret_of_names()
+    how: dict[str, Any] = {"name": data.identity, "secret": secret, **data.columns()}
+    return read_under(agreement.plan, agreement.budget, file.place(data.source), stages, **how)
 
 
 def join(
