@@ -124,3 +124,12 @@ def test_batches_that_all_parties_would_refuse_are_refused_with_advice(five: Map
     ):
         federate(five, tmp_path / "run", settings, comparison=False)
     assert not (tmp_path / "run").exists()
+
+
+def test_parties_of_any_name_get_folders_of_their_own(tmp_path: Path) -> None:
+    names = ["North & South", "north/south", "../../etc", "ß" * 5, "x" * 300, "X" * 300, " ", "."]
+    corpora = {name: Corpus.from_strings([f"river boat {n}"], name=name) for n, name in enumerate(names)}
+    folder = begin(tmp_path / "run", small_plan(), corpora)
+    places = [folder.party(name).resolve() for name in names]
+    assert len(set(places)) == len(names)
+    assert all(place.parent == (tmp_path / "run" / "parties").resolve() and place.is_dir() for place in places)
