@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import hashlib
 import json
@@ -56,6 +57,9 @@ def toml_bytes(path: Path) -> bytes:
 
 def parsed_toml(content: bytes, where: str) -> dict[str, Any]:
     """The tables of a TOML text that came from there."""
+    if content.startswith(codecs.BOM_UTF8):
+        problem = "it begins with a byte-order mark, which some editors write unseen: save it as UTF-8 without one"
+        raise UnreadableToml(where, problem)
     try:
         return tomllib.loads(content.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:

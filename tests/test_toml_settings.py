@@ -144,6 +144,12 @@ def test_what_is_not_toml_is_told_with_its_file(content: bytes, tmp_path: Path) 
     assert refusal.value.advice()
 
 
+def test_a_byte_order_mark_is_named(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text("a = 1", encoding="utf-8-sig")
+    with pytest.raises(UnreadableToml, match="begins with a byte-order mark"):
+        read_toml(tmp_path / "plan.toml")
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(NoSuchPath, match=r"absent\.toml"):
         read_toml(tmp_path / "absent.toml")

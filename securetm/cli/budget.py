@@ -439,7 +439,7 @@ def plan(
     table = read_toml(file) if file else {}
     with placed(file, given):
         question = from_table(PlanQuestion, {**table, **given}, str(file.name) if file else "securetm budget plan")
-    return _asked(lambda progress: question.planned().question(progress), html, out)
+    return _asked(question.question, html, out)
 
 
 @command("What a party's ledger holds.", "north.ledger")

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from securetm.accounting.calculator.planned_runs import MOST_RUNS, Often, OneLedger
 from securetm.accounting.calibration import BudgetTooSmall
-from securetm.accounting.composition import total
-from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.figures import ReportTable
 from securetm.plans.forecast import (
     LENGTHS,
@@ -54,16 +52,11 @@ class RunsOfUse:
 
     def alone(self, runs: int) -> float:
         """What each of so many runs spends, if it were the only one."""
-        if runs not in self._known:
-            self._known[runs] = self._alone(runs)
-        return self._known[runs]
-
-    def _alone(self, runs: int) -> float:
-        budget = self.ledger.budget
         if runs == 1 and not self.ledger.before.runs and not self.ledger.spending.first:
-            return budget.epsilon
-        noise = self.ledger.least_noise(runs)
-        return total(self.ledger.spending.at(noise), ALONE * budget.delta).epsilon
+            return self.ledger.budget.epsilon
+        if runs not in self._known:
+            self._known[runs] = self.ledger.alone(self.ledger.least_noise(runs))
+        return self._known[runs]
 
     def best(self, runs: int) -> Forecast:
         """What the forecast says of its best settings for one of so many runs."""

@@ -13,13 +13,12 @@ from securetm.cli import options
 USUAL_LANGUAGE = "english"
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from securetm.accounting.calculator.planned_runs import Before, Often, OneLedger, PlannedRuns
+    from securetm.accounting.calculator.budget_report import Question
+    from securetm.accounting.calculator.planned_runs import Before, Often, OneLedger
     from securetm.cli.budget_profile import ProfileQuestion
-    from securetm.contracts import Budget
     from securetm.federation.budget.prices import RunSpending
-    from securetm.plans.agreement import Agreement
+    from securetm.plans.forecast import Forecast
+    from securetm.stages import Stages
 
 _WORDS = ("once", "public")
 Unit = Annotated[
@@ -79,56 +78,54 @@ class PlanQuestion:
             problem = "cannot be given beside --ledger, which has its own budget"
             raise refused(option, value, problem, "change the budget first: securetm budget ledger FILE --allow E")
 
-    def planned(self) -> PlannedRuns:
-        """The plan, as the calculator takes it."""
+    def question(self, progress: Stages) -> Question:
+        """What each of the runs may spend, and what is left after it."""
         from securetm.accounting.calculator.budget_report import Promise
         from securetm.accounting.calculator.planned_runs import PlannedRuns, Schedule
         from securetm.cli.budget_profile import against_of, assumptions_of
 
         schedule = Schedule(self.years, self.runs_per_year, self.audits_per_year, self.runs_per_audit, self.retire_after)
-        asked, before = self._asked()
-        cohort, run = asked.cohort(), _OneRun.of(asked)
+        asked, run, ledger = self.asked()
+        cohort, profile, plan = asked.cohort(), run.agreement.profile, run.agreement.plan
+        unit, runs = ledger.budget.unit.value, schedule.in_one_ledger
         promise = Promise(
-            run.budget.unit.value,
-            against_of(run.agreement.profile, cohort, run.budget),
-            f"any one {run.budget.unit.value} was in a party's corpus in any of the runs",
+            unit,
+            against_of(profile, cohort, ledger.budget),
+            f"any one {unit} was in a party's corpus in any of the runs",
             (
-                f"the runs over the same documents are the {before.runs + schedule.in_one_ledger} planned, whatever they show",
-                *assumptions_of(run.agreement.profile, cohort),
+                f"the runs over the same documents are the {ledger.before.runs + runs} planned, whatever they show",
+                *assumptions_of(profile, cohort),
                 *asked.people.assumptions,
             ),
         )
+        settings = {**asdict(self), **asked.people.found, "parties": run.parties, "model": plan.model.name}
+        progress.stage("the noise of a run", 1)
+        noise = self.noise or ledger.least_noise(runs)
+        ledger.lasting(1, noise)
+        progress.stage("how often a model would be of use", 1)
+        use, often = self._of_use(asked, run, ledger, noise, runs)
+        notes, command = (use, _about_words(run)), self._command(asked, run.parties)
         return PlannedRuns(
-            run.agreement.profile.name,
-            schedule,
-            run.budget,
-            run.run.spending(),
-            promise,
-            run.agreement.plan.training.rounds,
-            asked.people,
-            {**asdict(self), **asked.people.found, "parties": len(cohort.members), "model": run.agreement.plan.model.name},
-            self.noise,
-            before,
-            run.notes(),
-            run.use(asked, self.document_length),
-            run.command(asked, public=self.words == "public"),
-            run.often(asked, self.document_length),
-        )
+            profile.name, schedule, ledger, noise, promise, plan.training.rounds, asked.people, settings, notes, command, often
+        ).question(progress)
 
-    def _asked(self) -> tuple[ProfileQuestion, Before]:
-        """The question about one run, and what the ledger holds already."""
+    def asked(self) -> tuple[ProfileQuestion, RunSpending, OneLedger]:
+        """The question about one run, the run whose noise is still open, and the ledger of all of them."""
         from securetm.accounting.calculator.persons import People
+        from securetm.accounting.calculator.planned_runs import OneLedger
         from securetm.cli.budget_profile import ProfileQuestion
+        from securetm.errors import BadSetting
+        from securetm.federation.budget.prices import RunSpending, with_words_noise
+        from securetm.plans.schema import hides_documents
 
         before, epsilon, delta = _before(self.ledger, self.epsilon, self.delta)
-        people = People(self.unit, self.documents, self.documents_per_person, self.persons)
         asked = ProfileQuestion(
             self.profile,
             self.parties,
             self.rounds,
             self.vocabulary_size,
             self.model,
-            people=people,
+            people=People(self.unit, self.documents, self.documents_per_person, self.persons),
             epsilon=epsilon,
             delta=delta,
             noise=self.noise,
@@ -136,95 +133,59 @@ class PlanQuestion:
             colluding=self.colluding,
             public=self.words == "public",
         )
-        return asked, before
-
-
-@dataclass(frozen=True)
-class _OneRun:
-    """One run of the plan, whose noise is still open."""
-
-    run: RunSpending
-    budget: Budget
-
-    @property
-    def agreement(self) -> Agreement:
-        return self.run.agreement
-
-    @property
-    def parties(self) -> int:
-        return self.run.parties
-
-    @staticmethod
-    def of(asked: ProfileQuestion) -> _OneRun:
-        from securetm.errors import BadSetting
-        from securetm.federation.budget.prices import RunSpending, with_words_noise
-        from securetm.plans.schema import hides_documents
-
-        own = asked.budget("--profile", "securetm budget plan")
+        parties, own = len(asked.cohort().members), asked.budget("--profile", "securetm budget plan")
         if not hides_documents(own):
             problem = "draws its noise once per corpus and uses it in all runs, so that there is nothing to share out"
-            instead = f"`securetm budget profile {asked.profile}` says what that one draw spends"
-            raise BadSetting("securetm budget plan", "--profile", asked.profile, problem, instead=instead)
-        agreement = with_words_noise(asked.agreement(epsilon=asked.epsilon or own.epsilon))
-        assert agreement.budget is not None
-        return _OneRun(RunSpending(agreement, len(asked.cohort().members)), agreement.budget)
+            instead = f"`securetm budget profile {self.profile}` says what that one draw spends"
+            raise BadSetting("securetm budget plan", "--profile", self.profile, problem, instead=instead)
+        run = RunSpending(with_words_noise(asked.agreement(epsilon=epsilon or own.epsilon)), parties)
+        assert run.agreement.budget is not None
+        return asked, run, OneLedger(run.agreement.budget, run.spending(), before)
 
-    def notes(self) -> tuple[str, ...]:
-        """How the runs come to their words."""
-        if self.run.bill().words is None:
-            return ("The list of words is public, and costs nothing.",)
-        noise = self.agreement.plan.privacy.words
-        return (
-            f"The first run finds the words and pays for them (--set privacy.words={noise:g}). The later ones take its list "
-            "(--vocabulary RUN/coordinator/vocabulary.txt), which was paid for; `--words public` plans with a public list.",
-        )
-
-    def often(self, asked: ProfileQuestion, length: float) -> Callable[[OneLedger, int], Often | None]:
-        """How often one can train so that each model is of use; nothing where nobody says how many documents there are."""
+    def _of_use(
+        self, asked: ProfileQuestion, run: RunSpending, ledger: OneLedger, noise: float, runs: int
+    ) -> tuple[str, Often | None]:
+        """Whether the model of a run will be of use, and how often one can train so that each is."""
         from securetm.cli.budget_often import RunsOfUse
         from securetm.corpus.word_vectors import installed_vectors
         from securetm.federation.budget.forecast import forecast_with
-
-        documents, each = asked.people.documents, asked.documents_each()
-
-        def told(ledger: OneLedger, planned: int) -> Often | None:
-            if not documents:
-                return None
-            setting = forecast_with(self.agreement.with_privacy(noise=1.0), self.parties, documents, length, each).setting
-            return RunsOfUse(ledger, setting, length, installed_vectors() is not None).often(planned)
-
-        return told
-
-    def use(self, asked: ProfileQuestion, length: float) -> Callable[[float], str]:
-        """Whether the model of one run will be of use, by its noise."""
-        from securetm.federation.budget.forecast import forecast_with
         from securetm.reports.forecast import before_a_run
 
-        documents, each = asked.people.documents, asked.documents_each()
+        if not self.documents:
+            return "Whether such models will be of use, and how often you can train, is said if you give --documents.", None
 
-        def said(noise: float) -> str:
-            if not documents:
-                return "Whether such models will be of use, and how often you can train, is said if you give --documents."
-            at = self.agreement.with_privacy(noise=noise)
-            return f"Each of the models: {before_a_run(forecast_with(at, self.parties, documents, length, each), '')}"
+        def forecast(at: float) -> Forecast:
+            about = (run.parties, self.documents or 0, self.document_length, asked.documents_each())
+            return forecast_with(run.agreement.with_privacy(noise=at), *about)
 
-        return said
+        of_use = RunsOfUse(ledger, forecast(1.0).setting, self.document_length, installed_vectors() is not None)
+        return f"Each of the models: {before_a_run(forecast(noise), '')}", of_use.often(runs)
 
-    def command(self, asked: ProfileQuestion, *, public: bool) -> str:
+    def _command(self, asked: ProfileQuestion, parties: int) -> str:
         """How the command of each run begins, with what the plan counted with."""
         from securetm.accounting.calculator.persons import PERSON
 
-        told = asked.told()
         parts = (
-            f"securetm run --corpus FILE --profile {asked.profile}",
+            f"securetm run --corpus FILE --profile {self.profile}",
             *(("--person COLUMN",) if asked.people.protected == PERSON else ()),
-            *((f"--model {asked.model}",) if asked.model else ()),
-            *((f"--vocabulary {USUAL_LANGUAGE}",) if public else ()),
-            f"--set vocabulary.max_words={asked.words}",
-            *(f"--set training.{name}={value:.12g}" for name, value in told.items()),
-            f"--set federation.parties={self.parties}",
+            *((f"--model {self.model}",) if self.model else ()),
+            *((f"--vocabulary {USUAL_LANGUAGE}",) if self.words == "public" else ()),
+            f"--set vocabulary.max_words={self.vocabulary_size}",
+            *(f"--set training.{name}={value:.12g}" for name, value in asked.told().items()),
+            f"--set federation.parties={parties}",
         )
         return " ".join(parts)
+
+
+def _about_words(run: RunSpending) -> str:
+    """How the runs come to their words."""
+    if run.bill().words is None:
+        return "The list of words is public, and costs nothing."
+    noise = run.agreement.plan.privacy.words
+    return (
+        f"The first run finds the words and pays for them (--set privacy.words={noise:g}). The later ones take its list "
+        "(--vocabulary RUN/coordinator/vocabulary.txt), which was paid for; `--words public` plans with a public list."
+    )
 
 
 def _before(ledger: str, epsilon: float | None, delta: float | None) -> tuple[Before, float | None, float | None]:

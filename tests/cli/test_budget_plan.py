@@ -20,16 +20,15 @@ SMALL = "plan --profile dp-central --words public --vocabulary-size 100 --rounds
 
 def test_a_real_ledger_admits_the_planned_runs_and_no_more(tmp_path: Path) -> None:
     question = PlanQuestion(profile="dp-central", words="once", vocabulary_size=100, rounds=2, years=3, unit="person")
-    planned = question.planned()
-    noise = OneLedger(planned.budget, planned.spending, planned.before).least_noise(3)
+    *_, planned = question.asked()
+    noise = planned.least_noise(3)
     assert planned.spending.first  # the first run pays for its words
     with Ledger.open(tmp_path / "north.ledger", "north", planned.budget) as ledger:
         for run in range(3):
             spends = (*(planned.spending.first if run == 0 else ()), *planned.spending.at(noise))
             for spend in spends:
                 ledger.charge(f"run {run}", spend, {"profile": "dp-central"})
-            said = OneLedger(planned.budget, planned.spending, planned.before).spent(run + 1, noise)
-            assert ledger.spent().epsilon == pytest.approx(said)
+            assert ledger.spent().epsilon == pytest.approx(planned.spent(run + 1, noise))
         (once,) = planned.spending.at(noise)
         with pytest.raises(BudgetExhausted):
             ledger.charge("run 3", replace(once, count=1), {"profile": "dp-central"})
@@ -116,7 +115,7 @@ def test_a_file_says_the_same_as_options(tmp_path: Path) -> None:
 
 def test_no_noise_reaches_every_budget() -> None:
     with pytest.raises(Exception, match="no plan stays within epsilon"):
-        OneLedger(Budget(Unit.DOCUMENT, 1e-3, 1e-9), Spending(_loud), PlanQuestion().planned().before).least_noise(2)
+        OneLedger(Budget(Unit.DOCUMENT, 1e-3, 1e-9), Spending(_loud)).least_noise(2)
 
 
 def _loud(noise: float) -> tuple[object, ...]:

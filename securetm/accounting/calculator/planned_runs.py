@@ -6,17 +6,16 @@ The rule is the ledger's own (`ledger/privacy_filter.py`). Whoever reads the pro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from securetm.accounting.calculator.budget_report import Promise, Question, Spends, some
+from securetm.accounting.calculator.budget_report import Promise, Question, Spends
 from securetm.accounting.calculator.persons import People
 from securetm.accounting.calibration import BudgetTooSmall
 from securetm.accounting.composition import total, within
 from securetm.accounting.delta_limits import sentence_delta
-from securetm.accounting.ledger.privacy_filter import ALONE, Cost, cost_of, filter_epsilon, nothing, orders_for
-from securetm.accounting.spends import Spend
+from securetm.accounting.ledger.privacy_filter import ALONE, cost_of, filter_epsilon, nothing, orders_for
 from securetm.contracts import Budget
 from securetm.figures import Curve, Figure, ReportTable
 from securetm.stages import Stages
@@ -119,11 +118,18 @@ class Often:
     too_often: str | None = None  # where more runs are planned
 
 
+@dataclass(frozen=True)
 class OneLedger:
     """A ledger by its own rule, which adds up the spends of runs without their entries."""
 
-    def __init__(self, budget: Budget, spending: Spending, before: Before) -> None:
-        self.budget, self.orders, self.spending, self.before = budget, orders_for(budget), spending, before
+    budget: Budget
+    spending: Spending
+    before: Before = Before()
+
+    @property
+    def said_budget(self) -> str:
+        """Its budget in words."""
+        return f"{upward(self.budget.epsilon)} per {self.budget.unit.value}"
 
     def spends(self, runs: int, noise: float) -> Spends:
         """All spends after so many more runs."""
@@ -136,7 +142,11 @@ class OneLedger:
         spends = self.spends(runs, noise)
         if self.before.runs + runs < 2:
             return total(spends, ALONE * self.budget.delta).epsilon
-        return filter_epsilon(self._cost(spends), self.orders, self.budget)
+        orders = orders_for(self.budget)
+        cost = nothing(orders)
+        for spend in spends:
+            cost = cost.plus(cost_of(replace(spend, count=1), orders), spend.count)
+        return filter_epsilon(cost, orders, self.budget)
 
     def fits(self, runs: int, noise: float) -> bool:
         """Whether the ledger admits so many more runs."""
@@ -147,9 +157,10 @@ class OneLedger:
     def least_noise(self, runs: int) -> float:
         """The least noise with which it admits so many more runs, rounded upwards to four places."""
         if not self.fits(runs, _COARSEST):
-            budget = f"{upward(self.budget.epsilon)} per {self.budget.unit.value}"
             reason = f"{counted(runs, 'run')} spend more even at noise {_COARSEST:,.0f}"
-            raise BudgetTooSmall("plan", budget, reason, "plan fewer runs or rounds, or allow a larger epsilon or delta")
+            raise BudgetTooSmall(
+                "plan", self.said_budget, reason, "plan fewer runs or rounds, or allow a larger epsilon or delta"
+            )
         low, high = _FINEST, _COARSEST
         while high > low * (1 + _PRECISE / 4):
             middle = math.sqrt(low * high)
@@ -157,70 +168,60 @@ class OneLedger:
         return math.ceil(high * 1e4) / 1e4
 
     def lasting(self, most: int, noise: float) -> int:
-        """How many more runs it admits, up to so many."""
-        return next((runs - 1 for runs in range(1, most + 1) if not self.fits(runs, noise)), most)
+        """How many more runs it admits, up to so many; at least one."""
+        lasts = next((runs - 1 for runs in range(1, most + 1) if not self.fits(runs, noise)), most)
+        if lasts == 0:
+            instead = "give more noise, fewer rounds, or a larger epsilon"
+            raise BudgetTooSmall("run", self.said_budget, f"at noise {noise:g} the first run spends more than is left", instead)
+        return lasts
 
-    def _cost(self, spends: Sequence[Spend]) -> Cost:
-        cost = nothing(self.orders)
-        for spend in spends:
-            cost = cost.plus(cost_of(replace(spend, count=1), self.orders), spend.count)
-        return cost
+    def alone(self, noise: float) -> float:
+        """What a run at this noise spends, if it is the only one."""
+        return total(self.spending.at(noise), ALONE * self.budget.delta).epsilon
 
 
 @dataclass(frozen=True)
 class PlannedRuns:
-    """A schedule under a budget: the noise is sought where it is not given."""
+    """A schedule under a budget, and the noise of its runs."""
 
     profile: str
     schedule: Schedule
-    budget: Budget
-    spending: Spending
+    ledger: OneLedger
+    noise: float
     promise: Promise
     rounds: int
     people: People
     settings: dict[str, Any]
-    noise: float | None = None
-    before: Before = Before()
-    notes: tuple[str, ...] = ()
-    use: Callable[[float], str] = lambda _: ""  # whether a model with so much noise will be of use
-    run: str = ""  # how the command of a run begins
-    often: Callable[[OneLedger, int], Often | None] = lambda *_: None  # how often one can train so that models are of use
+    notes: tuple[str, ...]
+    run: str  # how the command of a run begins
+    often: Often | None = None
 
     def question(self, progress: Stages) -> Question:
         """What each run may spend, and what is left after it."""
-        progress.stage("the noise of a run", 1)
-        ledger, runs = OneLedger(self.budget, self.spending, self.before), self.schedule.in_one_ledger
-        noise = self.noise or ledger.least_noise(runs)
-        progress.step(1)
-        lasts = ledger.lasting(runs, noise)
-        budget = f"{upward(self.budget.epsilon)} per {self.unit}"
-        if lasts == 0:
-            instead = "give more noise, fewer rounds, or a larger epsilon"
-            raise BudgetTooSmall("run", budget, f"at noise {noise:g} the first run spends more than is left", instead)
-        rows = self._rows(ledger, noise, lasts, progress)
-        alone = total(self.spending.at(noise), ALONE * self.budget.delta).epsilon
-        progress.stage("how often a model would be of use", 1)
-        often = self.often(ledger, runs)
-        progress.step(1)
-        held = (
-            f"After the last run the ledger holds epsilon = {upward(rows[-1]['spent'])} of {budget}, whatever the runs show. "
-            "If all of them are fixed in advance, the promise is:"
+        ledger, noise, often, budget = self.ledger, self.noise, self.often, self.ledger.budget
+        planned, said = self.schedule.in_one_ledger, ledger.said_budget
+        lasts = ledger.lasting(planned, noise)
+        rows = self._rows(lasts, progress)
+        alone, refused = ledger.alone(noise), next((row["year"] for row in rows if not row["admitted"]), None)
+        ends = (
+            f"The budget lasts for {counted(lasts, 'run')}: the ledger refuses the run after it, in year {refused}, and "
+            f"all later ones over these documents, of {counted(planned, 'run')} planned."
         )
         return Question(
-            f"{counted(lasts, 'run')} of {counted(self.rounds, 'round')} under {self.profile}, one ledger of {budget}",
+            f"{counted(lasts, 'run')} of {counted(self.rounds, 'round')} under {self.profile}, one ledger of {said}",
             self.promise,
             ledger.spends(lasts, noise),
-            self.budget.delta,
+            budget.delta,
             "none",
             self.settings,
             warnings=(
-                sentence_delta(self.budget.delta, self.people.units, self.people.protected),
-                self._ends(rows, runs, lasts),
-                f"{_UNBOUNDED} {why}." if (why := self.before.unbounded_because) else None,
+                sentence_delta(budget.delta, self.people.units, self.people.protected),
+                ends if lasts < planned else None,
+                f"{_UNBOUNDED} {why}." if (why := ledger.before.unbounded_because) else None,
                 often.too_often if often else None,
             ),
-            notes=some(self.use(noise), *self.notes, *self.people.notes(), _NOT_ALONE, _AUDITED, _RETIRED, _ALLOWED),
-            tables=(*((often.table,) if often else ()), self._each(noise, alone), self._over_time(rows)),
+            notes=(*self.notes, *self.people.notes(), _NOT_ALONE, _AUDITED, _RETIRED, _ALLOWED),
+            tables=(*((often.table,) if often else ()), self._each(alone), self._over_time(rows)),
             plots=(self._plot(rows),),
             found={
                 "noise": noise,
@@ -229,25 +230,24 @@ class PlannedRuns:
                 "lasts_runs": lasts,
                 "runs": rows,
                 "how_often": dict(often.record) if often else None,
-                "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
+                "budget": {"epsilon": budget.epsilon, "delta": budget.delta},
             },
-            first=held,
+            first=(
+                f"After the last run the ledger holds epsilon = {upward(rows[-1]['spent'])} of {said}, whatever the runs show. "
+                "If all of them are fixed in advance, the promise is:"
+            ),
         )
 
-    @property
-    def unit(self) -> str:
-        """Whom the budget protects."""
-        return self.budget.unit.value
-
-    def _rows(self, ledger: OneLedger, noise: float, lasts: int, progress: Stages) -> list[dict[str, Any]]:
+    def _rows(self, lasts: int, progress: Stages) -> list[dict[str, Any]]:
         """Every run with what the ledger holds after it; a run that it refuses spends nothing."""
         progress.stage("what is left after each run", lasts)
-        spent, fixed = {0: ledger.spent(0, noise) if self.before.runs else 0.0}, {0: 0.0}
+        ledger, noise, epsilon = self.ledger, self.noise, self.ledger.budget.epsilon
+        spent, fixed = {}, {}
         above, every = math.inf, -(-lasts // _COMPOSED)
         for run in range(lasts, 0, -1):
             spent[run] = ledger.spent(run, noise)
             if (lasts - run) % every == 0:  # else what later runs spend
-                above = total(ledger.spends(run, noise), self.budget.delta).epsilon
+                above = total(ledger.spends(run, noise), ledger.budget.delta).epsilon
             fixed[run] = above
             progress.step(lasts + 1 - run)
         return [
@@ -257,16 +257,18 @@ class PlannedRuns:
                 "data_set": one.data_set,
                 "purpose": one.purpose,
                 "admitted": one.number <= lasts,
-                "spent": spent[min(one.number, lasts)],
-                "left": self.budget.epsilon - spent[min(one.number, lasts)],
-                "fixed_in_advance": fixed[min(one.number, lasts)],
+                "spent": spent[held],
+                "left": epsilon - spent[held],
+                "fixed_in_advance": fixed[held],
             }
             for place, one in enumerate(self.schedule.runs(), start=1)
+            for held in (min(one.number, lasts),)
         ]
 
-    def _each(self, noise: float, alone: float) -> ReportTable:
+    def _each(self, alone: float) -> ReportTable:
         """What a run is given to keep to the plan."""
-        share = self.budget.epsilon / (self.before.runs + self.schedule.in_one_ledger)
+        budget, noise = self.ledger.budget, self.noise
+        share = budget.epsilon / (self.ledger.before.runs + self.schedule.in_one_ledger)
         rows = (
             ("epsilon of a run, if it were the only one", upward(alone)),
             ("noise over the bound on a row", f"{noise:,.5g}"),
@@ -274,13 +276,13 @@ class PlannedRuns:
             ("epsilon divided by the runs, which would be less", upward(share)),
         )
         caption = (
-            f"Each run: {self.run or f'securetm run --profile {self.profile}'} --rounds {self.rounds} "
-            f"--epsilon {self.budget.epsilon:g} --set privacy.delta={self.budget.delta:g} --set privacy.noise={noise:g} "
+            f"Each run: {self.run} --rounds {self.rounds} "
+            f"--epsilon {budget.epsilon:g} --set privacy.delta={budget.delta:g} --set privacy.noise={noise:g} "
             "--ledgers FOLDER. In a federation the "
-            f"plan says the same, and PARTY.toml the budget of all runs: [privacy] epsilon = {self.budget.epsilon:g}, "
-            f"delta = {self.budget.delta:g}."
+            f"plan says the same, and PARTY.toml the budget of all runs: [privacy] epsilon = {budget.epsilon:g}, "
+            f"delta = {budget.delta:g}."
         )
-        return ReportTable("What each run may spend", ("", f"per {self.unit}"), rows, caption)
+        return ReportTable("What each run may spend", ("", f"per {budget.unit.value}"), rows, caption)
 
     def _over_time(self, rows: list[dict[str, Any]]) -> ReportTable:
         sets = ("data set",) if self.schedule.retire_after else ()
@@ -292,35 +294,26 @@ class PlannedRuns:
                 row["purpose"] if row["admitted"] else f"{row['purpose']}: refused",
                 upward(row["spent"]),
                 downward(row["left"]),
-                _bar(row["spent"] / self.budget.epsilon),
+                _bar(row["spent"] / self.ledger.budget.epsilon),
                 upward(row["fixed_in_advance"]),
             )
             for row in rows
         )
         columns = ("run", "year", *sets, "for", "spent", "left", "of it all", "if fixed in advance")
         caption = (
-            f"Epsilon per {self.unit} after the run, as the ledger counts it. Last column: by loss distributions, if all runs "
-            "are fixed in advance and made whatever they show."
+            f"Epsilon per {self.ledger.budget.unit.value} after the run, as the ledger counts it. Last column: by loss "
+            "distributions, if all runs are fixed in advance and made whatever they show."
         )
         return ReportTable("Over time", columns, shown, caption)
 
     def _plot(self, rows: list[dict[str, Any]]) -> Figure:
-        held = float(len(rows))
+        held, limit = float(len(rows)), self.ledger.budget.epsilon
         lines = (
             Curve("by the ledger", tuple((float(row["run"]), row["spent"]) for row in rows)),
             Curve("fixed in advance", tuple((float(row["run"]), row["fixed_in_advance"]) for row in rows)),
-            Curve("budget", ((1.0, self.budget.epsilon), (held, self.budget.epsilon))),
+            Curve("budget", ((1.0, limit), (held, limit))),
         )
-        return Figure("epsilon over the runs", "runs", f"epsilon per {self.unit}", lines)
-
-    def _ends(self, rows: list[dict[str, Any]], asked: int, lasts: int) -> str | None:
-        if lasts >= asked:
-            return None
-        first = next(row for row in rows if not row["admitted"])
-        return (
-            f"The budget lasts for {counted(lasts, 'run')}: the ledger refuses the run after it, in year {first['year']}, and "
-            f"all later ones over these documents, of {counted(asked, 'run')} planned."
-        )
+        return Figure("epsilon over the runs", "runs", f"epsilon per {self.ledger.budget.unit.value}", lines)
 
 
 def _bar(share: float) -> str:
