@@ -101,9 +101,11 @@ class PlanQuestion:
         settings = {**asdict(self), **asked.people.found, "parties": run.parties, "model": plan.model.name}
         progress.stage("the noise of a run", 1)
         noise = self.noise or ledger.least_noise(runs)
+        progress.step(1)
         ledger.lasting(1, noise)
         progress.stage("how often a model would be of use", 1)
         use, often = self._of_use(asked, run, ledger, noise, runs)
+        progress.step(1)
         notes, command = (use, _about_words(run)), self._command(asked, run.parties)
         return PlannedRuns(
             profile.name, schedule, ledger, noise, promise, plan.training.rounds, asked.people, settings, notes, command, often
