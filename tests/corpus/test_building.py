@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_build import CorpusBuild
 from securetm.corpus.records import Columns
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.errors import BadSetting, Mistake, OpenToOthers
+from securetm.errors import BadSetting, CannotWrite, Mistake, OpenToOthers
 
 from .killed_build import ended
 
@@ -60,6 +62,21 @@ def test_a_build_that_is_killed_again_and_again_ends_with_the_same_bytes(tmp_pat
     assert content(folder) == expected
 
 
+@pytest.mark.slow
+def test_it_goes_on_from_every_step(tmp_path: Path) -> None:
+    source = notes(tmp_path / "notes.jsonl")
+    expected = unbroken(source, tmp_path / "whole")
+    step, way = 0, -signal.SIGKILL
+    while way == -signal.SIGKILL:
+        step += 1
+        folder = tmp_path / f"killed-{step}"
+        way = ended(source, folder, step, SMALL)
+        if way:
+            CorpusBuild(str(source), folder, **SMALL).run()
+        assert content(folder) == expected, step
+    assert step > 40
+
+
 def test_a_part_that_was_damaged_is_read_again(tmp_path: Path) -> None:
     source = notes(tmp_path / "notes.jsonl")
     expected, folder = unbroken(source, tmp_path / "whole"), tmp_path / "killed"
@@ -75,6 +92,7 @@ def test_a_part_that_was_damaged_is_read_again(tmp_path: Path) -> None:
 
 _MEASURED = """
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from securetm.cli.main import main
 sys.argv = ["securetm", "corpus", "build", *sys.argv[1:]]
@@ -199,3 +217,28 @@ def test_shards_that_were_swapped_or_opened_to_others_are_named(tmp_path: Path) 
     second.chmod(0o644)
     with pytest.raises(OpenToOthers, match=r"00001\.shard"):
         Corpus.load(folder)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    if os.geteuid():
+        pytest.skip("this user cannot mount a file system")
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("this user cannot mount a file system")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk_is_named_and_the_build_goes_on_with_more_room(tmp_path: Path, small_disk: Path) -> None:
+    source = notes(tmp_path / "notes.jsonl", 600)
+    expected, folder = unbroken(source, tmp_path / "whole"), small_disk / "out"
+    with pytest.raises(CannotWrite, match="No space left"):
+        CorpusBuild(str(source), folder, **SMALL).run()
+    assert (folder / "building" / "00001.json").is_file()
+    subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
+    CorpusBuild(str(source), folder, **SMALL).run()
+    assert content(folder) == expected
