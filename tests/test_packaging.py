@@ -11,10 +11,12 @@ import subprocess
 import sys
 import sysconfig
 import zipfile
+from importlib import metadata
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from securetm.extras import EXTRA_OF
 
@@ -185,3 +187,33 @@ def test_the_wheel_holds_every_data_file_and_no_test(installed: Path) -> None:
     assert not (installed / "tests").exists()
     assert not (installed / "lab").exists()
     assert (installed / "securetm" / "py.typed").is_file()
+
+
+def brought_with(*extras: str) -> dict[str, int]:
+    """The packages that are installed with securetm and these extras, and the bytes of their files."""
+    found: dict[str, int] = {}
+    waiting = [("securetm", set(extras))]
+    seen = set()
+    while waiting:
+        name, asked = waiting.pop()
+        distribution = metadata.distribution(name)
+        if name != "securetm":
+            found[name] = sum((file.size or 0) for file in distribution.files or ())
+        for requirement in map(Requirement, distribution.requires or ()):
+            wanted = requirement.marker is None or any(requirement.marker.evaluate({"extra": one}) for one in ("", *asked))
+            key = (normal(requirement.name), frozenset(requirement.extras))
+            if wanted and key not in seen:
+                seen.add(key)
+                waiting.append((key[0], asked | requirement.extras if key[0] == "securetm" else set(requirement.extras)))
+    return found
+
+
+def test_the_readme_says_how_much_is_installed() -> None:
+    """As the committed requirements bring it; megabytes within a tenth, because builds for other machines differ."""
+    said = (ROOT / "README.md").read_text(encoding="utf-8")
+    figures = r"(\d+) packages \(([\d,]+) MB\)"
+    for extras, words in (((), "without torch:"), (("all",), "brings")):
+        ((packages, megabytes),) = re.findall(f"{words} {figures}", said)
+        found = brought_with(*extras)
+        assert abs(len(found) - int(packages)) <= 2, sorted(found)
+        assert sum(found.values()) / 1e6 == pytest.approx(int(megabytes.replace(",", "")), rel=0.1)

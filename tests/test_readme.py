@@ -45,3 +45,8 @@ def test_its_commands_of_the_shell_are_there() -> None:
     for block in blocks(ROOT / "README.md"):
         if block.language == "sh":
             check_shell(block.text)
+
+
+def test_it_is_read_in_a_few_minutes() -> None:
+    assert len(README.splitlines()) <= 120
+    assert len(README.split()) <= 1200

@@ -16,6 +16,7 @@ from securetm.engines import ENGINES
 from securetm.errors import Failed, Mistake
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
+from securetm.plans.profiles import make_model
 from securetm.registries import Registry, _declared
 from securetm.reports.profiles import listed_parts, show_parts, unusable_parts
 
@@ -118,3 +119,11 @@ def test_what_cannot_be_used_is_named_with_the_reason(site: Path) -> None:
     show_parts(listed_parts(), unusable_parts(), Console(file=said, width=200))
     assert "storm" in said.getvalue()
     assert "of the package spoilt" in said.getvalue()
+
+
+def test_a_package_that_declares_one_of_our_names_takes_it_from_nobody_in_silence(site: Path) -> None:
+    declare(site, "stranger", models="lda = stranger_parts:Bare")
+    with pytest.raises(Mistake, match="several installed packages") as refused:
+        make_model("lda", {})
+    assert refused.value.facts()["packages"] == ("securetm", "stranger")
+    assert make_model("lda-vi", {}).name == "lda-vi"

@@ -217,3 +217,10 @@ def test_a_key_is_the_mac_of_the_digest_and_of_the_number_among_equal_documents(
         whole = encryptor.update(digest.tobytes() + int(copy).to_bytes(8, "little") + bytes(8))
         assert int(key) == int.from_bytes(whole[16:24], "little")
     assert len(content_keys(secret, digests[:0], copies[:0])) == 0
+
+
+def test_from_tokens_refuses_what_does_not_fit() -> None:
+    with pytest.raises(Mistake, match="tokens"):
+        Corpus.from_tokens(np.array([0, 0]), np.array([1]), ["x"])
+    with pytest.raises(Mistake, match="rising"):
+        Corpus.from_tokens(np.array([0, 0]), np.array([3, 2]), ["x"])

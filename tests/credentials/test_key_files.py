@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import stat
 from pathlib import Path
@@ -12,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from securetm.credentials.certificates import CertificateOfAnotherKey
-from securetm.credentials.homes import KEYS, Replacement, new_keys, own_replacement
+from securetm.credentials.homes import KEYS, Replacement, new_keys, next_keys, own_replacement
 from securetm.credentials.key_requests import make_request, read_request, write_request
 from securetm.credentials.keys import IDENTITY, TLS, Keys, Passphrase, Purpose, are_encrypted, is_signed, make_keys
 from securetm.errors import BadSetting, Mistake, OpenToOthers
@@ -171,3 +172,29 @@ def test_an_own_certificate_has_to_fit_its_key(home: Path, tmp_path: Path) -> No
     pem.write_bytes(odd_certificate().pem)
     with pytest.raises(CertificateOfAnotherKey):
         own_replacement(home, pem, private, None)
+
+
+def test_a_folder_that_others_may_open_is_refused(home: Path) -> None:
+    (home / KEYS).chmod(0o750)
+    with pytest.raises(OpenToOthers):
+        Keys.open(home / KEYS)
+
+
+def test_new_keys_do_not_replace_keys_that_wait(home: Path) -> None:
+    next_keys(home, Keys.open(home / KEYS), Replacement(), None)
+    with pytest.raises(Mistake, match="wait for a roster already"):
+        next_keys(home, Keys.open(home / KEYS), Replacement(), None)
+
+
+def test_a_full_disk_leaves_no_half_made_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without its request, a folder holds no keys that anybody knows of, so `new` may begin again."""
+
+    def full(path: Path, request: object) -> None:
+        raise OSError(28, os.strerror(28), str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("securetm.credentials.homes.write_request", full)
+        with pytest.raises(OSError, match="space"):
+            new_keys(tmp_path / "north", "north")
+    new_keys(tmp_path / "north", "north")
+    assert Keys.open(tmp_path / "north" / KEYS).identity

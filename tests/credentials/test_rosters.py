@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.credentials.certificates import CertificateUnreadable
+from securetm.credentials.certificates import CertificateNotEc, CertificateUnreadable
 from securetm.credentials.keys import fingerprint, fingerprint_of, parsed_fingerprint, same_fingerprint
 from securetm.credentials.roster import (
     LONGEST_ROSTER,
@@ -26,7 +26,7 @@ from securetm.credentials.roster import (
 from securetm.errors import BadSetting, Mistake, Misuse, NotFound, SettingMistakes, UnreadableToml
 
 from ..effort import worked
-from .made import Federation, signed_federation
+from .made import Federation, odd_certificate, signed_federation
 
 
 @pytest.fixture
@@ -201,3 +201,17 @@ def test_fingerprints_are_read_as_people_type_them() -> None:
     ):
         assert not same_fingerprint(typed, shown)
     assert fingerprint(bytes(32)) == " ".join(["00000"] * 12)
+
+
+def test_a_file_without_end_is_not_read() -> None:
+    with pytest.raises(Mistake, match="is not read"):
+        read_roster(Path("/dev/zero"))
+
+
+def test_a_member_needs_a_certificate_of_the_right_form(three: Federation) -> None:
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    east, other, south = three.roster.parties
+    odd = odd_certificate(rsa.generate_private_key(65537, 2048))
+    with pytest.raises(CertificateNotEc, match="north"):
+        replace(three.roster, parties=(east, replace(other, certificate=odd), south), signatures={})

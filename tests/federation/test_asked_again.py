@@ -9,17 +9,26 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
+from securetm.entropy import OperatingSystem
+from securetm.federation.coordinator.coordinator import Coordinator
+from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.coordinator.training import TrainingPhase
+from securetm.federation.coordinator.words import new_words, tell_words, words_of_before
 from securetm.federation.folder import begin, reopen
 from securetm.federation.party.answering import Answering
+from securetm.federation.questions import TRAIN
+from securetm.federation.simulation.parties import InProcess
 from securetm.federation.simulation.simulation import execute
+from securetm.federation.simulation.simulation import make_party as make_real_party
+from securetm.federation.store import CoordinatorStore
+from securetm.federation.transcript import Watch
 from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 from securetm.stages import Unwatched
 
 from .conftest import StopsAfter, small_plan
 from .played import Played, make_party, settled
-from .private import private_plan
+from .private import PUBLIC, private_plan
 from .staged import TOP, WORDS, Stage
 
 OTHER_TOP = {"top": np.arange(6)[::-1].reshape(2, 3).copy()}
@@ -132,3 +141,28 @@ def test_a_run_that_would_not_ask_about_the_same_bits_goes_on_all_the_same(
     if profile != "bfv":  # there the parties make each update, from the same bytes of an answer
         monkeypatch.setattr(model, "update", moved)
     assert execute(reopen(folder.path), Unwatched(), comparison=False)["rounds"] == 6
+
+
+def test_paid_answers_are_about_the_same_state_too(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """Asked again after a crash, it is the kept answer, for no charge; nothing else is sold under that number."""
+    run = begin(tmp_path / "run", private_plan(tmp_path, "dp-local"), five)
+    parties = InProcess({name: make_real_party(run, name) for name in run.members})
+    store = CoordinatorStore(run.coordinator)
+    profile = run.agreement.profile
+    at_work = Coordinator(run.members, run.agreement, parties, store, OperatingSystem(), Watch(), run.keys)
+    at_work.tell(wire.Invite(run.agreement.digest, profile.digest, run.members, 0))
+    tell_words(at_work, new_words(at_work))
+    state = at_work.agreement.model.start(PUBLIC, np.random.default_rng(run.agreement.plan.seed))
+    at_work.ask(TRAIN, state)
+    for about in (state, {**state, "weights": state["weights"] * 2}):
+        at_work.tell(wire.Invite(run.agreement.digest, profile.digest, run.members, 0))
+        tell_words(at_work, words_of_before(at_work))
+        at_work.serial, at_work.numbers, at_work._preparations = 0, {}, 0
+        if about is state:
+            at_work.ask(TRAIN, about)
+        else:
+            with pytest.raises(PartyRefused, match="AskedOtherwise"):
+                at_work.ask(TRAIN, about)
+    assert [party.ledger.head[0] for party in parties.parties.values() if party.ledger] == [3] * 5  # opened, paid, answered
+    parties.close()
+    store.close()

@@ -208,3 +208,10 @@ def test_an_audit_that_a_run_keeps_is_bound_to_it_too(run: Path) -> None:
         read_record(run)
     write_record(AUDIT, run, 1)
     assert read_record(run).plan == AUDIT.plan
+
+
+@pytest.mark.parametrize("harm", [cut, lost])
+def test_a_database_that_is_cut_or_lost_is_refused(harm: Callable[[Path], None], run: Path) -> None:
+    harm(run / "transcript/messages.sqlite")
+    with pytest.raises(ChangedFile, match=r"messages\.sqlite"):
+        check_all(run)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -34,3 +36,27 @@ def test_a_coordinator_works_while_it_holds_its_run_and_its_network_moves(tmp_pa
             check_works(plan, PLAN)
     with pytest.raises(Failed, match="no process works on the run"):
         check_works(plan, PLAN)
+
+
+LIGHT = """
+import sys
+from securetm.cli.main import main
+sys.argv = ["securetm", "health", sys.argv[1]]
+try:
+    main()
+finally:
+    assert not {"typer", "rich", "numpy", "grpc", "cryptography", "asyncio", "msgspec"} & set(sys.modules), sorted(sys.modules)
+"""
+
+
+def test_a_probe_answers_before_any_library_loads(tmp_path: Path) -> None:
+    file, data = tmp_path / "PARTY.toml", tmp_path / "home" / "data" / "notes"
+    data.mkdir(parents=True)
+    file.write_text('name = "north"\nhome = "home"\n[data]\nsource = "notes.jsonl"\nidentity = "notes"\n')
+    command = [sys.executable, "-c", LIGHT, str(file)]
+    with alone_in(data):
+        said = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (said.returncode, said.stdout) == (0, f"The party of {file} works.\n"), said.stderr
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert said.returncode == 3
+    assert "no process works on data set notes" in said.stderr

@@ -91,3 +91,8 @@ def test_a_check_of_the_plan_says_that_too(tmp_path: Path) -> None:
         check_plan(plan, None, 5)
     five_of_six = private_plan(tmp_path, "dp-distributed", privacy__unit="document", coordinator__survivors=5)
     assert check_plan(five_of_six, None, 6) == []
+
+
+def test_how_a_coordinator_is_operated_is_not_agreed_on() -> None:
+    served = small_plan(coordinator__survivors=3, coordinator__listen="[::]:0")
+    assert agreed_apart(served, ("a", "b", "c")).digest == agreed_apart(small_plan(), ("a", "b", "c")).digest

@@ -303,3 +303,29 @@ def test_a_session_after_another_looks_back_at_the_same_weights(five: Mapping[st
         site.parties.close()
     assert len(changes[0]) == 2
     assert changes[0] == changes[1]
+
+
+def test_a_party_that_does_not_come_ends_it_by_name_and_it_goes_on_later(site: Site, model: bytes) -> None:
+    site.parties.come("north", "west", "east", "centre")
+    with pytest.raises(TooFewCame, match=r"south did not come within 1 seconds \(4 of 5") as few:
+        site.serving(patience=0.6).run()
+    assert COMMAND in few.value.advice()
+    site.parties.come("south")
+    site.serving().run()
+    assert site.model == model
+
+
+def test_a_run_waits_as_long_for_parties_that_it_needs_where_it_can_do_without_others(site: Site) -> None:
+    """Two of five are away for longer than the grace of one: the run waits for its fourth party, and does not end."""
+    site.parties.come(*FIVE)
+    back = threading.Timer(0.5, site.parties.come, ["south"])
+
+    def vanish() -> None:
+        site.parties.go("south", "north")
+        back.start()
+
+    site.parties.before_wave = at(25, vanish)
+    assert site.serving(survivors=4, deadline=0.01, grace=0.01).run()["rounds"] >= 11
+    back.join()
+    waits = [(event["missing"], event["seconds"] > 1) for event in site.events("waiting")]
+    assert ("north, south", True) in waits

@@ -29,6 +29,7 @@ from securetm.federation.network.events import (
     WrongHello,
 )
 from securetm.federation.network.frames import packed, unpacked
+from securetm.federation.network.handshake import CertificateNotAccepted
 from securetm.federation.network.hub import Hub
 
 from .meeting import AGREED, PATIENCE, Events, Meeting, Parties
@@ -193,5 +194,20 @@ def test_a_coordinator_without_its_identity(meeting: Meeting, events: Events) ->
     hub.start()
     try:
         assert "did not prove that it is the one of the roster" in str(raised(meeting))
+    finally:
+        hub.close()
+
+
+def test_a_certificate_that_ended_at_the_coordinators_clock(meeting: Meeting, events: Events, monkeypatch) -> None:
+    """The party's clock is late, so that it dials; TLS at the coordinator ends the handshake."""
+    from securetm.federation.network import dialing
+
+    then = now_utc() - timedelta(days=40)
+    expired = meeting.with_member(meeting.entry(meeting.authority, "north", meeting.keys["north"], then, 30))
+    monkeypatch.setattr(dialing, "now_utc", lambda: then + timedelta(days=1))
+    hub = expired.hub(events)
+    hub.start()
+    try:
+        assert isinstance(raised(expired), CertificateNotAccepted)
     finally:
         hub.close()

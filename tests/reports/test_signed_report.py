@@ -17,13 +17,14 @@ from securetm.contracts import Budget, Unit
 from securetm.credentials.keys import fingerprint_of
 from securetm.plans.profiles import read_profile
 from securetm.reports.audits.wording import figure, tries
+from securetm.reports.document import Table
 from securetm.reports.markdown import in_markdown
 from securetm.reports.pages import in_html
 from securetm.reports.statement import sources as report_sources
 from securetm.reports.statement.annex import annex, signed_report
 from securetm.reports.statement.guesses import right_guesses
 from securetm.reports.statement.pdf import in_pdf
-from securetm.reports.statement.questions import OTHER_MODEL, SAME_MODEL, SignedReport
+from securetm.reports.statement.questions import OTHER_MODEL, SAME_MODEL, THIS_RUN, SignedReport
 from securetm.reports.statement.sources import ReportSources
 
 from .audits import AUDIT, CLAIM, IDLE, LEAK, changed
@@ -379,3 +380,43 @@ def test_a_pdf_has_at_most_four_sheets_and_is_the_same_to_the_last_byte(profile:
     first = in_pdf(made)
     assert first == in_pdf(made)
     assert len(PdfReader(io.BytesIO(first)).pages) <= 4
+
+
+def test_five_marks_stand_on_top_of_every_form() -> None:
+    of = report("masked", CLAIM, LEAK, changed(CLAIM, helpers=2))
+    first = annex(of).sections[0]
+    (table,) = (block for block in first.blocks if isinstance(block, Table))
+    assert [row[:2] for row in table.rows] == [(one.question, one.standing) for one in of.answers]
+    for text in texts(of).values():
+        places = [text.index(one.question) for one in of.answers]
+        assert places == sorted(places)
+        assert places[-1] < text.index(of.recommendation)
+
+
+@pytest.mark.usefixtures("fresh")
+def test_what_was_tried_on_this_run_is_said_before_all_else(own_evidence: Path) -> None:
+    keep(own_evidence, LEAK)
+    answer = report("masked", CLAIM).answers[READ]
+    assert answer.standing == OPEN
+    assert answer.short == "1 attempt on this run failed; yes, in part, in our trials of this profile and model."
+    assert answer.sentence.index("on this run") < answer.sentence.index("in our trials")
+    assert [one.place for one in answer.tried] == [THIS_RUN, SAME_MODEL]
+
+
+def test_a_failure_says_what_was_promised_how_hard_it_was_tried_and_what_could_have_come_out() -> None:
+    answer, found = report("masked", changed(CLAIM, spent="4 rounds, 300 documents")).answers[READ], CLAIM.outcome.measured
+    assert "Promised is: " in answer.sentence
+    shown = "is shown totals over several parties, and no single answer; what a total says can be worked out"
+    assert f"{shown}, even if 2 parties help" in answer.sentence
+    assert f"{figure(found)} documents rebuilt with every counted word right, {tries(found)}" in answer.sentence
+    assert "an ideal attacker, never wrong, would surely have reached 98.8\N{NO-BREAK SPACE}%" in answer.sentence
+    assert "It was tried with 4 rounds, 300 documents." in answer.sentence
+    for text in texts(report("masked", CLAIM)).values():
+        assert "an ideal attacker, never wrong, would surely have reached 98.8 % by as many tries" in text
+        assert "cannot be done" not in text
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_promise_that_was_broken_with_another_model_stops_the_hand_over_all_the_same(own_evidence: Path) -> None:
+    keep(own_evidence, changed(CLAIM, verdict=REFUTED, measured=LEAK.outcome.measured, model="prodlda"))
+    assert signed_report(sources("masked", model="lda")).recommendation.startswith("Do not hand over this model")

@@ -152,3 +152,31 @@ def test_a_federation_of_own_certificates_alone(tmp_path: Path, monkeypatch: pyt
     made = done(f"roster add north.request {FIRST}")
     assert made["members"] == ["north"]
     assert not (tmp_path / "data/securetm/coordinator/authority").exists()
+
+
+def test_a_new_member_comes_and_the_others_accept_it(accepted: Any) -> None:
+    done("new hospital-c --home homes/hospital-c")
+    new = done("issue hospital-c.request")
+    assert new["version"] == 2
+    assert {line["name"]: line["what"] for line in new["changes"]} == {
+        "coordinator": "stays",
+        "hospital-a": "stays",
+        "hospital-b": "stays",
+        "hospital-c": "came",
+    }
+    for home in ("homes/hospital-b", "homes/hospital-c"):
+        assert done(f"accept roster.toml --home {home} --fingerprint '{new['fingerprint']}'")["version"] == 2
+        assert done(f"roster check roster.toml --home {home}")["version"] == 2
+
+
+def test_the_coordinator_rotates_its_own_keys(accepted: Any, place: Path) -> None:
+    home = place / "data/securetm/coordinator"
+    done(f"rotate --identity --home {home} --request mine.request")
+    new = done("issue")
+    assert new["changes"][0] | {"until": "", "identity": ""} == {
+        "name": "coordinator",
+        "what": "identity changed",
+        "identity": "",
+        "until": "",
+        "holds": 0,
+    }
