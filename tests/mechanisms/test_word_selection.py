@@ -165,3 +165,14 @@ def test_a_word_that_nobody_uses_is_never_named() -> None:
 def test_settings_are_checked(settings: tuple[Any, ...]) -> None:
     with pytest.raises(BadSetting):
         WordSelection(*settings)
+
+
+def test_a_party_with_one_document_names_none_of_its_words() -> None:
+    """The whole route: what the party would send holds no more than if the document had no word."""
+    corpus, sketch = (
+        Corpus.from_strings(["aaa aab aac", "aaa"], name="party").select(np.array([0])),
+        WordSketch(300, counted=False),
+    )
+    unnamed = sketch.row(corpus.vocabulary, np.zeros(len(corpus.vocabulary), dtype=np.int64), 1)
+    sent = InTurn((SELECTION,)).route(sketch.terms).answer(sketch, corpus.in_blocks(), context(), {}, np.random.default_rng(0))
+    np.testing.assert_array_equal(np.concatenate([part.ravel() for part in sent.vector.values()]), np.ravel(unnamed))
