@@ -6,16 +6,23 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
+from unittest.mock import patch
 
 import pytest
 
 from securetm import federate
+from securetm.contracts import TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Misuse, NotFound, SecuretmError
+from securetm.federation.budget.prices import calibrated
 from securetm.federation.folder import begin, bind, reopen
+from securetm.federation.soundness import gaps_of_questions
 from securetm.federation.store import DamagedStore, write_bytes
+from securetm.models.trials import CouplesDocuments
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import plan_from_tables, read_plan
+from tests.models.test_additivity import COUPLED_ROWS, Toy
 
 from .conftest import small_plan
 
@@ -133,3 +140,14 @@ def test_parties_of_any_name_get_folders_of_their_own(tmp_path: Path) -> None:
     places = [folder.party(name).resolve() for name in names]
     assert len(set(places)) == len(names)
     assert all(place.parent == (tmp_path / "run" / "parties").resolve() and place.is_dir() for place in places)
+
+
+def test_a_model_whose_documents_depend_on_each_other_gets_no_budget() -> None:
+    """`check` names it, and no noise is made for it."""
+    agreement = agree(read_plan(None, {"profile": "dp-central", "vocabulary.file": "english", "privacy.epsilon": 1.0}))
+    coupled = replace(agreement, model=cast("TopicModel", Toy(COUPLED_ROWS["averaged"])))
+    with pytest.raises(CouplesDocuments):
+        calibrated(coupled, 5)
+    with patch("securetm.federation.soundness._refusals", return_value=()):  # the toy answers no other question of a run
+        assert [gap.claim for gap in gaps_of_questions(coupled, 5)] == ["a budget covers the model's answers"]
+        assert not gaps_of_questions(agreement, 5)
