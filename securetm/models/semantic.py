@@ -162,7 +162,7 @@ class SemanticTopics(MixedTopics):
     def terms(self, state: State) -> Terms:
         """One row per document, of length 1 at most: its embedding, itself and its words, at the topic it is nearest to."""
         k, numbers, words = self.n_topics, self.embedding_size, state["counts"].shape[1]
-        return Terms((Block("centres", (k, numbers)), Block("sizes", (k,)), Block("words", (k, words))), bits=64, l2=1.0)
+        return Terms((Block("centres", (k, numbers)), Block("sizes", (k,)), Block("counts", (k, words))), bits=64, l2=1.0)
 
     def losses_of(self, state: State, documents: Any) -> DocumentClusters:
         return DocumentClusters.nearest(self, self.checked(state["centres"]), documents, state["counts"].shape[1])
@@ -175,7 +175,7 @@ class SemanticTopics(MixedTopics):
         shares = self.shares_of_parts
         centres, sizes, words = (answer.total[part] / scale for part, scale in shares.items())
         noise = {part: answer.deviation / scale for part, scale in shares.items()}
-        found = likely_after(state, words, noise["words"], state["counts"])
+        found = likely_after(state, words, noise["counts"], state["counts"])
         near = self.checked(state["begun"])
         moved = likely_centres(near, centres, noise["centres"], unmoved=self.checked(state["centres"]))
         return {**after, **found, "centres": moved, "sizes": np.maximum(sizes, 0.0)}
@@ -217,7 +217,7 @@ class SemanticTopics(MixedTopics):
     def shares_of_parts(self) -> Mapping[str, float]:
         """By what each part of a document's row is multiplied: the root of its share of the squared row."""
         rest = max(1.0 - self.of_words - self.of_sizes, 0.0)
-        return {"centres": math.sqrt(rest), "sizes": math.sqrt(self.of_sizes), "words": math.sqrt(self.of_words)}
+        return {"centres": math.sqrt(rest), "sizes": math.sqrt(self.of_sizes), "counts": math.sqrt(self.of_words)}
 
     def checked(self, centres: Array) -> Array:
         """The centres, which may be forged: finite, and of length 1 or 0."""
@@ -269,7 +269,7 @@ class DocumentClusters:
         topics, distinct = near.argmax(axis=1), np.maximum(np.diff(bags.ends), 1)
         facts = _cut_off(parts["centres"] * read), float(_cut_off(np.array(parts["sizes"])))
         return cls(
-            topics, 1.0 - near.max(axis=1), *facts, bags, _cut_off(parts["words"] / np.sqrt(distinct)), len(centres), words
+            topics, 1.0 - near.max(axis=1), *facts, bags, _cut_off(parts["counts"] / np.sqrt(distinct)), len(centres), words
         )
 
     def norms(self, owners: Array) -> Array:

@@ -159,7 +159,7 @@ def _by_party(shares: Array, names: list[str], subject: int) -> str:
     return "; ".join(f"{names[party]} {100 * shares[party, subject]:.2f} %" for party in order)
 
 
-_MODELS = ("lda", "lda-matched", "sentence-lda", "sentence-lda-matched")
+_MODELS = ("lda", "lda-matched", "semantic", "sentence-lda", "sentence-lda-matched")
 
 SOURCE_INFERENCE = Attack(
     name="source_inference",
