@@ -229,7 +229,7 @@ def test_a_mutant_is_caught(mutant: str, law: str, tmp_path: Path, monkeypatch: 
     if mutant == "a party by count":
         monkeypatch.setattr(partitions, "equal", by_count)
     if mutant == "equal documents":
-        monkeypatch.setattr(building.CorpusBuilder, "numbered_copies", lambda _, digests: np.arange(len(digests)))
+        monkeypatch.setattr(building, "copy_numbers", lambda digests: np.arange(len(digests)))
     laws = OneModel()
     way = way_of(laws.settings, tmp_path, Streaming() if "stream" in mutant else None)
     with pytest.raises(AssertionError):
