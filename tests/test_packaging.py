@@ -138,6 +138,7 @@ def bare(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_words_are_counted_and_budgets_kept_without_any_extra(tmp_path: Path) -> None:
     documents(tmp_path)
     public = "--vocabulary words.txt --public vocabulary=written-for-this-test"

@@ -150,6 +150,7 @@ def _found_by(recorded: Recorded, workers: int) -> list[dict[str, Any]]:
     return [{name: value for name, value in flat(one).items() if name != "seconds"} for one in found]
 
 
+@pytest.mark.slow
 def test_two_processes_find_what_one_finds_in_the_same_order(recorded: Recorded) -> None:
     alone = _found_by(recorded, 1)
     assert len({one["attack"] for one in alone}) == len(ATTACKS)

@@ -99,6 +99,7 @@ def exact(judged: Score) -> tuple[int, int]:
     return counted(judged, EXACT).hits, counted(judged, EXACT).of
 
 
+@pytest.mark.slow
 def test_the_gradient_that_is_matched_is_the_models_own() -> None:
     """Three documents through the decoder as it trains, and through the form that can be differentiated once more."""
     rng = np.random.default_rng(4)

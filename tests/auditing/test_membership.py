@@ -187,6 +187,7 @@ def test_at_epsilon_one_no_more_is_told_than_it_allows(made: Made, profile: str,
         assert _order(told, how).value < 0.6  # five deviations above chance: these attacks tell nothing at all
 
 
+@pytest.mark.slow
 def test_a_coordinator_that_adds_the_noise_tells_members_by_sums_that_have_none(made: Made) -> None:
     """Its own transcript and its own shadow models: neither has the noise in it that readers of the model meet."""
     folder = made("dp-central", "lda", 2, privacy={"epsilon": 1.0})

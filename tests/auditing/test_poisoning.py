@@ -52,6 +52,7 @@ def plan(documents_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     return path
 
 
+@pytest.mark.slow
 def test_one_of_five_parties_chooses_what_topics_say_also_where_sums_are_masked(plan: Path) -> None:
     """The sum hides the lie as it hides everything that one party sends."""
     found = audit(plan).findings

@@ -115,6 +115,7 @@ def test_prepared_weights_rebuild_documents_from_a_masked_sum(trial: Trial) -> N
     assert masked.about.accepted
 
 
+@pytest.mark.slow
 def test_prepared_weights_do_not_look_under_a_mask(trial: Trial) -> None:
     baseline, masked = audit(plan_of(trial, attack="trap_answers", claim="sees only sums")).findings
     assert baseline.outcome.verdict == "refuted"

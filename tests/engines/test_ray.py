@@ -121,6 +121,7 @@ def actors(engine: RayEngine) -> list[int]:
     return sorted(found)
 
 
+@pytest.mark.slow
 def test_documents_on_disk_and_workers_that_are_killed(stored: Corpus, engine: RayEngine) -> None:
     here = on_disk(stored, IN_PROCESS, "here")
     assert on_disk(stored, engine, "ray") == here
