@@ -53,7 +53,6 @@ COMMANDS: dict[str, set[str]] = {
     "choose --parties 5 --documents 900 --per-person 0 --purpose explore --looks nobody": {
         *COUNTS,
         "cryptography",
-        "dp_accounting",
         "google.protobuf",
         "rich",
         "safetensors",
