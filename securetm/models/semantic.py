@@ -21,7 +21,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numba import njit
 
-from securetm.contracts import Answer, Array, Block, Public, Reads, State, Terms
+from securetm.contracts import MOST_TOPICS, Answer, Array, Block, Public, Reads, State, Terms
 from securetm.errors import BrokenPromise, Mistake
 from securetm.models.batches import grouped
 from securetm.models.estimator import Count, Finite, Inside
@@ -30,9 +30,8 @@ from securetm.models.given_documents import check_embeddings
 from securetm.models.mixed_topics import BagDocuments, Bags, Completion, MixedTopics
 from securetm.models.noisy_counts import likely_after
 from securetm.models.public_knowledge import clusters, of_length_one, row_sums
-from securetm.settings import within
+from securetm.settings import require, within
 
-MOST_TOPICS = 1000
 _GRID = 2.0**-14  # of a row's numbers
 _ROOM = 1.0 - 2.0**-30  # for the rounding of lengths, so that no row is clipped
 _LEAST = 1e-9  # of a word in a topic, beside the others
@@ -117,6 +116,12 @@ class SemanticTopics(MixedTopics):
     reads_words: ClassVar[bool] = False
     among_embeddings: ClassVar[bool] = True
     federated_rounds: ClassVar[int] = 8
+
+    def __post_init__(self) -> None:
+        """Refuses shares that leave nothing for the embedding: a row would be longer than 1."""
+        super().__post_init__()
+        problem = f"must leave a share for the embedding beside of_words, which is {self.of_words:g}"
+        require(self.of_words + self.of_sizes < 1, type(self).__name__, "of_sizes", self.of_sizes, problem)
 
     # ---- contracts.TopicModel ----
 
@@ -216,7 +221,7 @@ class SemanticTopics(MixedTopics):
     @property
     def shares_of_parts(self) -> Mapping[str, float]:
         """By what each part of a document's row is multiplied: the root of its share of the squared row."""
-        rest = max(1.0 - self.of_words - self.of_sizes, 0.0)
+        rest = 1.0 - self.of_words - self.of_sizes
         return {"centres": math.sqrt(rest), "sizes": math.sqrt(self.of_sizes), "counts": math.sqrt(self.of_words)}
 
     def checked(self, centres: Array) -> Array:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from securetm.contracts import Budget, Profile, TopicModel, Unit
+from securetm.corpus.word_vectors import GLOVE
 from securetm.errors import Unsound
 from securetm.models.moments import Moments, check_pairs
 from securetm.plans.schema import MOMENTS, NO_VECTORS, NUMBERS, PLAIN, PUBLIC, CorpusChoice, Plan
@@ -71,6 +72,9 @@ def check_completed(plan: Plan, profile: Profile, model: TopicModel) -> None:
         require(model.starts_public, "[training]", "start", PUBLIC, problem)
         problem = "cannot be plain for a decoder through word vectors"
         require(plan.training.start != PLAIN, "[training]", "start", PLAIN, problem)
+        known = plan.training.vectors == GLOVE  # a file's or a folder's vectors are looked at when they are read
+        problem = f"holds words apart from the embeddings that {plan.model.name} reads: take their sentence model's (minilm)"
+        require(not (known and model.among_embeddings), "[training]", "vectors", GLOVE, problem)
 
 
 def hidden_documents(plan: Plan, profile: Profile) -> str:
@@ -161,7 +165,7 @@ def _of_moments(plan: Plan, profile: Profile, model: TopicModel) -> Iterator[_Fa
     name, start = plan.model.name, "training.start"
     yield name == Moments.name, start, "is what the model moments does by itself: leave the start out"
     no_table = f"cannot be had for {name}, which is no table of topics"
-    yield not model.starts_public or model.needs_public, start, no_table
+    yield not model.starts_public or model.needs_public or model.among_embeddings, start, no_table
     by_parties = f"cannot be had under {profile.name}, where only the parties open sums: take --start public"
     yield profile.aggregation.opened_by == "parties", start, by_parties
     by_word = f"cannot be had under {profile.name}, which adds noise to single words and not to sums"

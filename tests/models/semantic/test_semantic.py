@@ -12,10 +12,11 @@ from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Query, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments
-from securetm.errors import BrokenPromise, Mistake
+from securetm.errors import BadSetting, BrokenPromise, Mistake
 from securetm.models.public_knowledge import public_knowledge
 from securetm.models.semantic import SemanticTopics, likely_centres
 from securetm.models.trials import check_additive, check_rows
+from securetm.plans.recommend import plan_from_tables
 from securetm.testing.few_documents import EMBEDDING_SIZE, some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained
 from securetm.testing.query_laws import QueryLaws
@@ -162,3 +163,15 @@ def test_centres_that_make_no_sense_still_give_bounded_rows(number: float) -> No
 def test_word_vectors_of_another_kind_are_refused() -> None:
     with pytest.raises(Mistake, match="12 numbers"):
         small().started(VOCABULARY, public_knowledge(np.ones((len(VOCABULARY), 12)), 3), np.random.default_rng(0))
+
+
+def test_shares_that_would_make_a_row_longer_than_1_are_refused() -> None:
+    with pytest.raises(BadSetting, match="share for the embedding"):
+        small(of_words=0.9, of_sizes=0.5)
+
+
+@pytest.mark.parametrize("training", [{"start": "moments"}, {"vectors": "glove"}])
+def test_a_start_that_has_no_words_among_embeddings_is_refused_before_anything_is_spent(training: dict[str, str]) -> None:
+    asked = {"profile": "dp-central", "model": {"name": "semantic"}, "vocabulary": {"file": "english"}, "training": training}
+    with pytest.raises(BadSetting, match="semantic"):
+        plan_from_tables(asked, "a test")
