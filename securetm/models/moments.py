@@ -25,7 +25,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from numba import njit
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
+from securetm.contracts import MOST_TOPICS, Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
 from securetm.errors import BrokenPromise, Failed
 from securetm.models.batches import grouped
 from securetm.models.estimator import Count, Inside, Smoothing
@@ -366,7 +366,6 @@ def _together(even: Array, topics: Array, prevalence: Array) -> Array:
     return by_chance
 
 
-MOST_TOPICS = 1000
 Topics = Annotated[int, within(0, MOST_TOPICS)]
 MOST_FOUND = 100  # topics, where their number follows from the noise
 _SHOWN = 50  # eigenvalues that are kept

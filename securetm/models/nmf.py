@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numba import njit
 
-from securetm.contracts import Answer, Array, Block, Public, State, Terms
+from securetm.contracts import MOST_TOPICS, Answer, Array, Block, Public, State, Terms
 from securetm.errors import BrokenPromise
 from securetm.models.batches import grouped, on_ranges
 from securetm.models.estimator import Count, Inside
@@ -179,7 +179,6 @@ def improve(topics: Array, together: Array, words_of: Array, sweeps: int) -> Non
 
 WEIGHTINGS = {"counts": COUNTS, "log": LOG, "l2": L2}
 Weighting = Annotated[str, one_of(*WEIGHTINGS)]
-MOST_TOPICS = 1000
 _MOST = 1e15  # a larger weight of a word in a topic is clamped: a coordinator may send anything
 _PRIOR = 2.0  # words that topics of equal shares weigh as, where a document's other words are predicted
 _SIZINGS = 100  # steps of expectation maximisation
