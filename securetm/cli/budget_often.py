@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from securetm.accounting.calculator.planned_runs import MOST_RUNS, Often, OneLedger
+from securetm.accounting.calculator.planned_runs import MOST_RUNS, Often, RunsAhead
 from securetm.accounting.calibration import BudgetTooSmall
 from securetm.figures import ReportTable
 from securetm.plans.forecast import (
@@ -28,7 +28,7 @@ from securetm.wording import counted, upward
 class RunsOfUse:
     """The question: a ledger, and what the forecast counts with beside epsilon."""
 
-    ledger: OneLedger
+    ledger: RunsAhead
     setting: ForecastSetting
     length: float  # words of a document; 0: nobody says it
     vectors: bool  # whether word vectors are installed here

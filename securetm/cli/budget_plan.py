@@ -14,7 +14,7 @@ USUAL_LANGUAGE = "english"
 
 if TYPE_CHECKING:
     from securetm.accounting.calculator.budget_report import Question
-    from securetm.accounting.calculator.planned_runs import Before, Often, OneLedger
+    from securetm.accounting.calculator.planned_runs import Before, Often, RunsAhead
     from securetm.cli.budget_profile import ProfileQuestion
     from securetm.federation.budget.prices import RunSpending
     from securetm.plans.forecast import Forecast
@@ -93,7 +93,7 @@ class PlanQuestion:
             against_of(profile, cohort, ledger.budget),
             f"any one {unit} was in a party's corpus in any of the runs",
             (
-                f"the runs over the same documents are the {ledger.before.runs + runs} planned, whatever they show",
+                f"the runs over the same documents are the {len(ledger.before.runs) + runs} planned, whatever they show",
                 *assumptions_of(profile, cohort),
                 *asked.people.assumptions,
             ),
@@ -111,10 +111,10 @@ class PlanQuestion:
             profile.name, schedule, ledger, noise, promise, plan.training.rounds, asked.people, settings, notes, command, often
         ).question(progress)
 
-    def asked(self) -> tuple[ProfileQuestion, RunSpending, OneLedger]:
+    def asked(self) -> tuple[ProfileQuestion, RunSpending, RunsAhead]:
         """The question about one run, the run whose noise is still open, and the ledger of all of them."""
         from securetm.accounting.calculator.persons import People
-        from securetm.accounting.calculator.planned_runs import OneLedger
+        from securetm.accounting.calculator.planned_runs import RunsAhead
         from securetm.cli.budget_profile import ProfileQuestion
         from securetm.errors import BadSetting
         from securetm.federation.budget.prices import RunSpending, with_words_noise
@@ -142,10 +142,10 @@ class PlanQuestion:
             raise BadSetting("securetm budget plan", "--profile", self.profile, problem, instead=instead)
         run = RunSpending(with_words_noise(asked.agreement(epsilon=epsilon or own.epsilon)), parties)
         assert run.agreement.budget is not None
-        return asked, run, OneLedger(run.agreement.budget, run.spending(), before)
+        return asked, run, RunsAhead(run.agreement.budget, run.spending(), before)
 
     def _of_use(
-        self, asked: ProfileQuestion, run: RunSpending, ledger: OneLedger, noise: float, runs: int
+        self, asked: ProfileQuestion, run: RunSpending, ledger: RunsAhead, noise: float, runs: int
     ) -> tuple[str, Often | None]:
         """Whether the model of a run will be of use, and how often one can train so that each is."""
         from securetm.cli.budget_often import RunsOfUse
@@ -199,7 +199,7 @@ def _before(ledger: str, epsilon: float | None, delta: float | None) -> tuple[Be
     if not ledger:
         return Before(), epsilon, delta
     with Ledger.read(Path(ledger)) as held:
-        runs, budget = [run for run in held.runs() if run.answers], held.budget if held.has_budget else None
-    spends, together = tuple(spend for run in runs for spend in run.spends()), all_runs(Path(ledger))
-    before = Before(len(runs), spends, together.unbounded_because if together else None)
+        runs, budget = tuple(run for run in held.runs() if run.answers), held.budget if held.has_budget else None
+    together = all_runs(Path(ledger))
+    before = Before(runs, together.unbounded_because if together else None)
     return (before, budget.epsilon, budget.delta) if budget else (before, epsilon, delta)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.accounting.calculator.planned_runs import OneLedger, Schedule, Spending
+from securetm.accounting.calculator.planned_runs import RunsAhead, Schedule, Spending
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.ledger import BudgetExhausted
 from securetm.cli.budget_plan import PlanQuestion
@@ -115,7 +115,7 @@ def test_a_file_says_the_same_as_options(tmp_path: Path) -> None:
 
 def test_no_noise_reaches_every_budget() -> None:
     with pytest.raises(Exception, match="no plan stays within epsilon"):
-        OneLedger(Budget(Unit.DOCUMENT, 1e-3, 1e-9), Spending(_loud)).least_noise(2)
+        RunsAhead(Budget(Unit.DOCUMENT, 1e-3, 1e-9), Spending(_loud)).least_noise(2)
 
 
 def _loud(noise: float) -> tuple[object, ...]:

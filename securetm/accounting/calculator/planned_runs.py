@@ -13,9 +13,10 @@ from typing import Any
 from securetm.accounting.calculator.budget_report import Promise, Question, Spends
 from securetm.accounting.calculator.persons import People
 from securetm.accounting.calibration import BudgetTooSmall
-from securetm.accounting.composition import total, within
+from securetm.accounting.composition import total
 from securetm.accounting.delta_limits import sentence_delta
-from securetm.accounting.ledger.privacy_filter import ALONE, cost_of, filter_epsilon, nothing, orders_for
+from securetm.accounting.ledger.accounts import Accounts, RunAccount
+from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.contracts import Budget
 from securetm.figures import Curve, Figure, ReportTable
 from securetm.stages import Stages
@@ -104,8 +105,7 @@ class Spending:
 class Before:
     """What a ledger holds already."""
 
-    runs: int = 0
-    spends: Spends = ()
+    runs: tuple[RunAccount, ...] = ()  # with a bound
     unbounded_because: str | None = None  # of what is in it already
 
 
@@ -119,8 +119,8 @@ class Often:
 
 
 @dataclass(frozen=True)
-class OneLedger:
-    """A ledger by its own rule, which adds up the spends of runs without their entries."""
+class RunsAhead:
+    """Runs that are planned under the budget of one ledger, and what that holds before them."""
 
     budget: Budget
     spending: Spending
@@ -128,31 +128,32 @@ class OneLedger:
 
     @property
     def said_budget(self) -> str:
-        """Its budget in words."""
+        """The budget in words."""
         return f"{upward(self.budget.epsilon)} per {self.budget.unit.value}"
 
     def spends(self, runs: int, noise: float) -> Spends:
         """All spends after so many more runs."""
-        each = self.spending.at(noise) if runs else ()
-        first = self.spending.first if runs and not self.before.runs else ()
-        return (*self.before.spends, *first, *(replace(spend, count=spend.count * runs) for spend in each))
+        return tuple(spend for account in self.after(runs, noise).runs() for spend in account.spends())
 
-    def spent(self, runs: int, noise: float) -> float:
-        """Epsilon after so many more runs, as `securetm budget ledger` says it."""
-        spends = self.spends(runs, noise)
-        if self.before.runs + runs < 2:
-            return total(spends, ALONE * self.budget.delta).epsilon
-        orders = orders_for(self.budget)
-        cost = nothing(orders)
-        for spend in spends:
-            cost = cost.plus(cost_of(replace(spend, count=1), orders), spend.count)
-        return filter_epsilon(cost, orders, self.budget)
+    def after(self, runs: int, noise: float) -> Accounts:
+        """The accounts of the ledger after so many more runs, whose spends add up by the ledger's own rule."""
+        accounts = Accounts(self.budget)
+        planned = [(account.run, account.spends(), 1) for account in self.before.runs]
+        each = self.spending.at(noise) if runs else ()
+        if runs:
+            first = self.spending.first if not self.before.runs else ()
+            planned.append(("the next run", [*first, *each], 1))
+        if runs > 1:
+            planned.append(("all later runs", list(each), runs - 1))
+        for run, spends, times in planned:
+            account = RunAccount(run, "", "", "")
+            for spend in spends:
+                accounts.add(account, replace(spend, count=1), spend.count * times)
+        return accounts
 
     def fits(self, runs: int, noise: float) -> bool:
         """Whether the ledger admits so many more runs."""
-        if self.before.runs + runs < 2:
-            return within(self.spends(runs, noise), self.budget.epsilon, ALONE * self.budget.delta)
-        return self.spent(runs, noise) <= self.budget.epsilon
+        return self.after(runs, noise).is_kept()
 
     def least_noise(self, runs: int) -> float:
         """The least noise with which it admits so many more runs, rounded upwards to four places."""
@@ -186,7 +187,7 @@ class PlannedRuns:
 
     profile: str
     schedule: Schedule
-    ledger: OneLedger
+    ledger: RunsAhead
     noise: float
     promise: Promise
     rounds: int
@@ -245,7 +246,7 @@ class PlannedRuns:
         spent, fixed = {}, {}
         above, every = math.inf, -(-lasts // _COMPOSED)
         for run in range(lasts, 0, -1):
-            spent[run] = ledger.spent(run, noise)
+            spent[run] = ledger.after(run, noise).spent().epsilon
             if (lasts - run) % every == 0:  # else what later runs spend
                 above = total(ledger.spends(run, noise), ledger.budget.delta).epsilon
             fixed[run] = above
@@ -268,7 +269,7 @@ class PlannedRuns:
     def _each(self, alone: float) -> ReportTable:
         """What a run is given to keep to the plan."""
         budget, noise = self.ledger.budget, self.noise
-        share = budget.epsilon / (self.ledger.before.runs + self.schedule.in_one_ledger)
+        share = budget.epsilon / (len(self.ledger.before.runs) + self.schedule.in_one_ledger)
         rows = (
             ("epsilon of a run, if it were the only one", upward(alone)),
             ("noise over the bound on a row", f"{noise:,.5g}"),

@@ -8,26 +8,23 @@ the file withstands.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from securetm.accounting.composition import Total
 from securetm.accounting.ledger.accounts import (
     ANSWERED,
     BUDGET,
-    EARLIER,
     ENDED,
-    LOST,
+    MOST,
     OPENED,
     SPENT,
     UNBOUNDED,
     Accounts,
-    RunAccount,
     as_text,
 )
 from securetm.accounting.ledger.ledger_file import (
@@ -45,8 +42,6 @@ from securetm.contracts import Budget, Unit
 from securetm.errors import Failed, Mistake, Misuse, SecuretmError
 from securetm.interrupts import undisturbed
 from securetm.settings import require
-
-MOST = 1_000_000  # answers that `remaining` looks ahead
 
 
 class BudgetExhausted(SecuretmError):
@@ -80,13 +75,12 @@ class SeenHead:
     ledger: bytes = b""
 
 
-class Ledger:
+class Ledger(Accounts):
     """The ledger of one party over one corpus. One thread at a time; any number of processes may share the file."""
 
     def __init__(self, file: LedgerFile) -> None:
+        super().__init__()
         self._file = file
-        self._accounts = Accounts()
-        self._spent: tuple[int, Total] | None = None
         with closed_if_refused(file):
             self._catch_up()
             for _, number, head, _ in file.witnesses():
@@ -129,38 +123,10 @@ class Ledger:
         """The ledger in that file for reading: checked as a whole, and not changed."""
         return Ledger(LedgerFile.read(path))
 
-    # ---- whose it is
-
     @property
     def path(self) -> Path:
         """The file."""
         return self._file.path
-
-    @property
-    def owner(self) -> str:
-        """The party that owns the ledger."""
-        return self._accounts.owner
-
-    @property
-    def corpus(self) -> str:
-        """The documents that the ledger belongs to."""
-        return self._accounts.corpus
-
-    @property
-    def has_budget(self) -> bool:
-        """Whether a budget was ever given: a run without a bound opens a ledger without one."""
-        return self._accounts.has_budget
-
-    @property
-    def budget(self) -> Budget:
-        """The budget in force; of epsilon 0 where none was given."""
-        return self._accounts.budget
-
-    @property
-    def ended(self) -> str:
-        """The ledger that succeeds this one; empty while entries are still made here."""
-        self._catch_up()
-        return self._accounts.ended
 
     @property
     def identity(self) -> bytes:
@@ -176,10 +142,8 @@ class Ledger:
 
         `paid` says which answers of an earlier ledger they were: fields of `PaidAnswer`, from the question on.
         """
-        with self._file.appending():
-            self._catch_up()
+        with self._entering():
             self._append(run, spend, about, {"paid": [list(one) for one in paid]} if paid else {})
-        self._catch_up()
 
     def charge(self, run: str, spend: Spend, about: Mapping[str, str | int]) -> int:
         """Checks and enters an answer in one transaction, so that two processes cannot both spend what is left.
@@ -188,26 +152,22 @@ class Ledger:
         asked (`members`) and of everything that was asked (`asked`). An answer counts as spent even if the process crashes
         before it is sent. Returns the number of the entry.
         """
-        with self._file.appending():
-            self._catch_up()
+        with self._entering():
             self._check_affordable(run, spend)
             self._append(run, spend, about)
-            entered = self._file.number + 1
-        self._catch_up()
-        return entered
+            return self._file.number + 1
 
     def look_ahead(self, run: str, kind: Spend, count: int) -> None:
         """Composes so many further answers, or one where they do not all fit, so that charging each of them is quick."""
         self._catch_up()
-        if self.has_budget and not self._accounts.fits(run, kind, count):
-            self._accounts.fits(run, kind, 1)
+        if self.has_budget and not self.fits(run, kind, count):
+            self.fits(run, kind, 1)
 
     def answered(self, run: str, entry: int, answer: bytes) -> None:
         """Enters the digest of the answer that this entry paid for, before it leaves. Another answer than before is refused."""
-        with self._file.appending():
-            self._catch_up()
+        with self._entering():
             self._check_open()
-            account = self._accounts.runs.get(run)
+            account = self._runs.get(run)
             paid = next((one for one in reversed(account.paid) if one.entry == entry), None) if account else None
             require(paid is not None, "an answer", "entry", entry, "must be one that this run paid for")
             assert paid is not None
@@ -219,60 +179,22 @@ class Ledger:
                     entry=entry,
                 )
             if not paid.answer:
-                self._file.append({"kind": ANSWERED, "run": run, "entry": entry, "digest": answer.hex(), "time": _now()})
-        self._catch_up()
+                self._enter(ANSWERED, {"run": run, "entry": entry, "digest": answer.hex()})
 
     def release(self, run: str, why: str, about: Mapping[str, str | int]) -> None:
         """Enters that what this run releases has no bound, and why: once for each run, before its first answer leaves."""
-        with self._file.appending():
-            self._catch_up()
+        with self._entering():
             self._check_open()
             self._check_profile(run, about)
-            account = self._accounts.runs.get(run)
+            account = self._runs.get(run)
             if account is None or not account.unbounded:
-                self._file.append({"kind": UNBOUNDED, "run": run, "why": why, "about": dict(about), "time": _now()})
-        self._catch_up()
+                self._enter(UNBOUNDED, {"run": run, "why": why, "about": dict(about)})
 
     def end(self, successor: str) -> None:
         """Ends the ledger: its successor continues the account of its documents."""
-        with self._file.appending():
-            self._catch_up()
+        with self._entering():
             if not self.ended:
-                self._file.append({"kind": ENDED, "successor": successor, "time": _now()})
-        self._catch_up()
-
-    # ---- what was spent
-
-    def spent(self) -> Total:
-        """What all runs with a bound spent of the budget, by the rule for a single run or for several.
-
-        It decides what else fits. What all runs together may have told is `all_runs`.
-        """
-        self._catch_up()
-        if self._spent is None or self._spent[0] != self._file.number:
-            self._spent = self._file.number, self._accounts.spent()
-        return self._spent[1]
-
-    def remaining(self, run: str, spend: Spend, most: int = MOST) -> int:
-        """How many more such answers this run could give, up to `most`."""
-        self._catch_up()
-        return self._accounts.room(run, replace(spend, count=1), most)
-
-    def spends(self, run: str) -> tuple[Spend, ...]:
-        """What that run has spent."""
-        self._catch_up()
-        account = self._accounts.runs.get(run)
-        return tuple(account.spends()) if account else ()
-
-    def account(self, run: str) -> RunAccount | None:
-        """The account of that run, if it entered anything."""
-        self._catch_up()
-        return self._accounts.runs.get(run)
-
-    def runs(self) -> tuple[RunAccount, ...]:
-        """The account of each run, in the order in which the runs began."""
-        self._catch_up()
-        return tuple(self._accounts.runs.values())
+                self._enter(ENDED, {"successor": successor})
 
     def entries(self) -> Iterator[Entry]:
         """All entries."""
@@ -334,15 +256,26 @@ class Ledger:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
+    @contextmanager
+    def _entering(self) -> Iterator[None]:
+        """A transaction that knows what every process has entered. At its end all of it is on disk, and counted here."""
+        with self._file.appending():
+            self._catch_up()
+            yield
+        self._catch_up()
+
     def _catch_up(self) -> None:
         """Reads new entries of this or another process, each once. Ctrl-C waits until all are counted."""
         with undisturbed():
             for entry in self._file.news():
                 try:
-                    self._accounts.take(entry)
+                    self.take(entry)
                 except (SecuretmError, KeyError, TypeError, ValueError) as problem:
                     unreadable = f"entry {entry.number} cannot be understood ({type(problem).__name__})"
                     raise tampered(self._file.path, entry.number, unreadable) from problem
+
+    def _enter(self, kind: str, content: Content) -> None:
+        self._file.append({"kind": kind, **content, "time": _now()})
 
     def _admit(self, owner: str, corpus: str, budget: Budget | None) -> None:
         now = self.budget
@@ -358,20 +291,17 @@ class Ledger:
             return
         if self.has_budget and now.unit is not budget.unit:
             raise units_differ(self.path, now.unit, budget.unit)
-        with self._file.appending():
-            self._catch_up()
+        with self._entering():
             before = {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
             more = {"before": before} if self.has_budget else {"orders": orders_for(budget)}
-            self._file.append({"kind": BUDGET, **more, **_written(budget), "time": _now()})
-        self._catch_up()
+            self._enter(BUDGET, {**more, **_written(budget)})
 
     def _check_affordable(self, run: str, spend: Spend) -> None:
         kind, count = replace(spend, count=1), spend.count
         require(count > 0, "a charge", "count", count, "must be at least 1")
-        if self._accounts.fits(run, kind, count):
+        if self.fits(run, kind, count):
             return
-        spent, would = self._accounts.spent(), self._accounts.spent(run, kind, count)
-        budget = self.budget
+        budget, spent, would = self.budget, self.spent(), self.spent(run, kind, count)
         raise BudgetExhausted(run, count, budget.unit.value, spent.epsilon, would.epsilon, budget.epsilon, budget.delta)
 
     def _append(self, run: str, spend: Spend, about: Mapping[str, str | int], more: Content | None = None) -> None:
@@ -381,21 +311,20 @@ class Ledger:
             raise units_differ(self.path, self.budget.unit, str(about["unit"]))
         self._check_profile(run, about)
         what = {"event": as_text(spend.event), "slack": spend.failure_probability, "count": spend.count}
-        said = {"unit": unit, "about": dict(about), **(more or {}), "time": _now()}
-        self._file.append({"kind": SPENT, "run": run, **what, **said})
+        self._enter(SPENT, {"run": run, **what, "unit": unit, "about": dict(about), **(more or {})})
 
     def _check_open(self) -> None:
-        if successor := self.ended:
+        if self.ended:
             raise Mistake(
                 "{path} takes no more entries: {successor} succeeds it",
                 "begin a new run over these documents: its ledger begins with all that was spent of them",
                 path=str(self.path),
-                successor=successor,
+                successor=self.ended,
             )
 
     def _check_profile(self, run: str, about: Mapping[str, str | int]) -> None:
         """Refuses another profile than the run began with, because the profile fixes in advance what a run spends."""
-        began = self._accounts.runs.get(run)
+        began = self._runs.get(run)
         now = str(about.get("profile", "")), str(about.get("digest", ""))
         if began and (began.profile, began.digest) != now:
             raise Mistake(
@@ -405,53 +334,6 @@ class Ledger:
                 before=_profile(began.profile, began.digest),
                 now=_profile(*now),
             )
-
-
-def continue_from(sources: Sequence[Path], path: Path, owner: str) -> None:
-    """Replaces ledgers by one, where one corpus is made of documents with different ledgers.
-
-    Each source is ended. The new ledger has the most that any of them holds of each run, and the least of their budgets: it
-    holds all that each source holds, and each document has one source, so it bounds what the document spent. It also knows
-    which answers were paid for: those that were not computed yet count as lost.
-    """
-    ended = [_ended(source, path) for source in sources]
-    given = [(source, budget) for source, (budget, _) in zip(sources, ended, strict=True) if budget is not None]
-    budgets = [budget for _, budget in given]
-    for source, budget in given:
-        if budget.unit is not budgets[0].unit:
-            raise units_differ(source, budget.unit, budgets[0].unit)
-    with Ledger.open(path, owner, _least(budgets)) as ledger:
-        for account in _most(ended):
-            about = {"profile": account.profile, "digest": account.digest, "question": EARLIER}
-            paid = [(one.question, one.number, one.members, one.asked, one.answer or LOST) for one in account.paid]
-            for spend in account.spends():
-                ledger.record(account.run, spend, about, paid)
-                paid = []
-            if account.unbounded:
-                ledger.release(account.run, account.unbounded, about)
-
-
-def _least(budgets: Sequence[Budget]) -> Budget | None:
-    if not budgets:
-        return None
-    return Budget(budgets[0].unit, min(one.epsilon for one in budgets), min(one.delta for one in budgets))
-
-
-def _ended(source: Path, successor: Path) -> tuple[Budget | None, tuple[RunAccount, ...]]:
-    with Ledger.reopen(source) as ledger:
-        ledger.end(str(successor))  # from here on nobody can spend from it
-        return ledger.budget if ledger.has_budget else None, ledger.runs()
-
-
-def _most(ended: Sequence[tuple[Budget | None, tuple[RunAccount, ...]]]) -> list[RunAccount]:
-    merged: dict[str, RunAccount] = {}
-    for _, histories in ended:
-        for account in histories:
-            before = merged.get(account.run, replace(account, answers=Counter[Spend](), paid=[]))
-            unbounded = before.unbounded or account.unbounded
-            paid = [*before.paid, *account.paid]
-            merged[account.run] = replace(before, answers=before.answers | account.answers, unbounded=unbounded, paid=paid)
-    return list(merged.values())
 
 
 def units_differ(path: Path, ledger: Unit, other: Unit | str) -> Mistake:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from securetm.accounting.composition import affordable
 from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger.accounts import PaidAnswer
-from securetm.accounting.ledger.ledger import MOST, BudgetExhausted, LedgerReplaced
+from securetm.accounting.ledger.accounts import MOST, PaidAnswer
+from securetm.accounting.ledger.ledger import BudgetExhausted, LedgerReplaced
 from securetm.accounting.ledger.ledger_file import follow
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import WHOLE, WORDS
-from securetm.accounting.ledger.ledger import continue_from, units_differ
+from securetm.accounting.ledger.ledger import units_differ
+from securetm.accounting.ledger.succession import continue_from
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.document_names import DIGEST, content_digests

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from securetm.accounting.calculator.budget_report import Spends
-from securetm.accounting.calculator.planned_runs import OneLedger, Spending
+from securetm.accounting.calculator.planned_runs import RunsAhead, Spending
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.composition import total
 from securetm.accounting.ledger.privacy_filter import ALONE
@@ -172,7 +172,7 @@ def noise_for_runs(agreement: Agreement, parties: int, runs: int) -> float:
     """The least noise of a round with which so many runs over the same documents fit into the agreement's budget."""
     run = RunSpending(with_words_noise(agreement), parties)
     assert agreement.budget is not None
-    return OneLedger(agreement.budget, run.spending()).least_noise(runs)
+    return RunsAhead(agreement.budget, run.spending()).least_noise(runs)
 
 
 def epsilon_of_one(budget: Budget, runs: int) -> float:
@@ -180,7 +180,7 @@ def epsilon_of_one(budget: Budget, runs: int) -> float:
     from dp_accounting import GaussianDpEvent
 
     one = Spending(lambda noise: (Spend(GaussianDpEvent(noise)),))
-    ledger = OneLedger(budget, one)
+    ledger = RunsAhead(budget, one)
     return ledger.alone(ledger.least_noise(runs))
 
 

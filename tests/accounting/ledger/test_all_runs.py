@@ -11,7 +11,7 @@ from dp_accounting import GaussianDpEvent, LaplaceDpEvent
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.accounts import LOST
 from securetm.accounting.ledger.all_runs import AllRuns, all_runs
-from securetm.accounting.ledger.ledger import continue_from
+from securetm.accounting.ledger.succession import continue_from
 from securetm.accounting.spends import Spend
 from securetm.contracts import Budget, Unit
 from securetm.errors import BadSetting, Failed, Mistake

@@ -89,14 +89,14 @@ def test_kinds_that_take_turns_end_where_none_of_them_fits(path: Path, budget: B
 def test_most_charges_compose_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Ledger.open(path, "alice", replace(BUDGET, epsilon=3.0)) as ledger:
         composed = 0
-        compose = ledger._accounts._affordable
+        compose = ledger._affordable
 
         def counted(*arguments: Any) -> int:
             nonlocal composed
             composed += 1
             return compose(*arguments)
 
-        monkeypatch.setattr(ledger._accounts, "_affordable", counted)
+        monkeypatch.setattr(ledger, "_affordable", counted)
         for _ in range(150):
             ledger.charge("a run", STEP, ABOUT)
             ledger.charge("a run", Spend(GaussianDpEvent(150.0)), ABOUT)
