@@ -45,10 +45,11 @@ def tables_of(path: Path | None, overrides: Mapping[str, Any]) -> Iterator[dict[
         yield tables
 
 
-def toml_bytes(path: Path) -> bytes:
-    """What such a file holds."""
+def toml_bytes(path: Path, most: int = -1) -> bytes:
+    """What such a file holds, or its first bytes."""
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(most)
     except (FileNotFoundError, NotADirectoryError) as problem:
         raise NoSuchPath(str(path)) from problem
     except OSError as problem:

@@ -38,54 +38,10 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
-from securetm.errors import Unsound
+from securetm.errors import Mismatch
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
-
-
-class NotNoised(Unsound):
-    """this question would be answered exactly, which no privacy budget covers"""
-
-    hint = "put a mechanism with noise behind the clip, or ask this question under a profile without a budget"
-
-
-class WordsNotSelected(Unsound):
-    """a vocabulary made of the parties' words shows which words occur, which no epsilon covers"""
-
-    hint = "use a public list of words (--vocabulary FILE), or a profile with word_selection"
-
-
-class PublicBatches(Unsound):
-    """the coordinator knows the order of the documents, so batches give no amplification, and the budget counts on it"""
-
-    hint = 'use kind = "poisson" in place of "shuffled_batches" in the profile'
-
-
-class NoiseByParties(Unsound):
-    """the opener of the total adds the noise, and here the parties open it, so that each of them would see the exact total"""
-
-    hint = 'add the noise at the parties: kind = "gaussian" or "noise_shares"'
-
-
-class SharesInTheClear(Unsound):
-    """each party adds only a share of the noise, and here somebody can see the answer of a single party"""
-
-    hint = 'add the shares under masked sums, or let each party add all the noise: kind = "gaussian"'
-
-
-class NotNoisedByWord(Unsound):
-    """the budget protects each word occurrence, and the rows of this question are per {unit}, without noise for single words"""
-
-    unit: str
-    hint = 'put laplace_counts before everything that reads documents, or give the profile a budget without unit = "word"'
-
-
-class WordNoiseOnly(Unsound):
-    """noise on single word occurrences hides no whole {unit}, so it does not meet a budget for each {unit}"""
-
-    unit: str
-    hint = 'say unit = "word" in [budget], or bound each {unit}\'s row and add noise for that bound instead'
 
 
 @dataclass(frozen=True)
@@ -251,24 +207,49 @@ def _check_paid(route: Route, unit: Unit, aggregation: Aggregation, cohort: Coho
     """
     terms, by_opener = route.terms, any(step.by_opener for step in route.steps)
     if terms.names_words or (terms.counts_words and not terms.multiplier):
-        raise WordsNotSelected()
+        raise Mismatch(
+            "a vocabulary made of the parties' words shows which words occur, which no epsilon covers",
+            "use a public list of words (--vocabulary FILE), or a profile with word_selection",
+        )
     if terms.batch and unit is not Unit.WORD:
-        raise PublicBatches()
+        raise Mismatch(
+            "the coordinator knows the order of the documents, so batches give no amplification, and the budget counts on it",
+            'use kind = "poisson" in place of "shuffled_batches" in the profile',
+        )
     if by_opener and aggregation.opened_by == "parties":
-        raise NoiseByParties()
+        raise Mismatch(
+            "the opener of the total adds the noise, and here the parties open it, so that each of them would see the exact "
+            "total",
+            'add the noise at the parties: kind = "gaussian" or "noise_shares"',
+        )
     if terms.noised is Noised.NOT and not by_opener:
-        raise NotNoised()
+        raise Mismatch(
+            "this question would be answered exactly, which no privacy budget covers",
+            "put a mechanism with noise behind the clip, or ask this question under a profile without a budget",
+        )
     _check_unit(terms, unit)
     if terms.noised is Noised.SHARE and not _only_sums(aggregation, cohort):
-        raise SharesInTheClear()
+        raise Mismatch(
+            "each party adds only a share of the noise, and here somebody can see the answer of a single party",
+            'add the shares under masked sums, or let each party add all the noise: kind = "gaussian"',
+        )
 
 
 def _check_unit(terms: Terms, unit: Unit) -> None:
     """Refuses noise that does not protect the budget's unit: a word's noise hides no document, and the other way round."""
     if unit is Unit.WORD and (terms.unit is not Unit.WORD or terms.noised is not Noised.WHOLE):
-        raise NotNoisedByWord(terms.unit.value)
+        raise Mismatch(
+            "the budget protects each word occurrence, and the rows of this question are per {unit}, without noise for single "
+            "words",
+            'put laplace_counts before everything that reads documents, or give the profile a budget without unit = "word"',
+            unit=terms.unit.value,
+        )
     if terms.unit is Unit.WORD and unit is not Unit.WORD:
-        raise WordNoiseOnly(unit.value)
+        raise Mismatch(
+            "noise on single word occurrences hides no whole {unit}, so it does not meet a budget for each {unit}",
+            'say unit = "word" in [budget], or bound each {unit}\'s row and add noise for that bound instead',
+            unit=unit.value,
+        )
 
 
 def _only_sums(aggregation: Aggregation, cohort: Cohort) -> bool:

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any, TypeVar
 
-from securetm.errors import Mistake, NoSuchPath, Unreadable, UnreadableToml
-from securetm.settings import from_table, require
+from securetm.errors import Mistake
+from securetm.settings import from_table, parsed_toml, require, toml_bytes
 
 T = TypeVar("T")
 _MOST_LINES = 100_000
@@ -28,21 +27,14 @@ def read_limited(path: Path, longest: int) -> dict[str, Any]:
 
 def parsed_limited(path: str, content: bytes) -> dict[str, Any]:
     """The tables in these bytes. `path` is what errors call them."""
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as problem:
-        raise UnreadableToml(path, str(problem)) from problem
-    lines = text.splitlines()
+    lines = content.decode("utf-8", "replace").splitlines()
     if len(lines) > _MOST_LINES:
         raise _not_read(path, f"it has more than {_MOST_LINES:,} lines")
     for number, line in enumerate(lines, start=1):
         opened = line.count("[") + line.count("{")
         if len(line) > _LONGEST_LINE or line.count(".") > _MOST_DOTS or opened > _MOST_BRACKETS:
             raise _not_read(path, f"line {number} is longer or deeper than any that belongs there")
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as problem:
-        raise UnreadableToml(path, str(problem)) from problem
+    return parsed_toml(content, path)
 
 
 def table_of(cls: type[T], table: dict[str, Any], where: str) -> T:
@@ -65,13 +57,7 @@ def hexadecimal(text: str, length: int, where: str, setting: str) -> bytes:
 
 def bytes_of(path: Path, longest: int) -> bytes:
     """The content of a file of at most so many bytes."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(longest + 1)
-    except (FileNotFoundError, NotADirectoryError) as problem:
-        raise NoSuchPath(str(path)) from problem
-    except OSError as problem:
-        raise Unreadable(str(path), problem.strerror or type(problem).__name__) from problem
+    content = toml_bytes(path, longest + 1)
     if len(content) > longest:
         raise _not_read(str(path), f"it is longer than {longest:,} bytes")
     return content

@@ -106,6 +106,7 @@ TAMPERED: dict[str, tuple[Callable[[str], str], type[Misuse]]] = {
     "revoked that is no fingerprint": (lambda t: t.replace("version = 1", 'version = 1\nrevoked = ["abc"]'), BadSetting),
     "half of the file": (lambda t: t[: len(t) // 2], UnreadableToml),
     "nothing": (lambda t: "", SettingMistakes),
+    "saved with a byte-order mark": (lambda t: f"\ufeff{t}", UnreadableToml),
 }
 
 
