@@ -23,9 +23,9 @@ from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RunFolder
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.party import Party
+from securetm.federation.party_store import PartyStore
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.simulation.simulation import make_party
-from securetm.federation.store import PartyStore
 from securetm.mechanisms.sampling import batch_rows
 from securetm.models.lda.counting import CountTable, SampledDocuments
 from securetm.models.lda.matched import Matched

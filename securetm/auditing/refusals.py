@@ -36,10 +36,11 @@ from securetm.federation.coordinator.rounds import NoBudgetLeft, PartyRefused
 from securetm.federation.coordinator.words import message_of, tell_words
 from securetm.federation.document_minimum import TooFewToTakePart, fewest_left
 from securetm.federation.folder import RunFolder, begin
+from securetm.federation.party_store import PartyStore
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.refusal_errors import BelowMinimum, OutOfBudget
 from securetm.federation.simulation.simulation import train
-from securetm.federation.store import COMMON, PartyStore, SqliteStore
+from securetm.federation.store import COMMON, SqliteStore
 from securetm.federation.transcript import Parties, Transcript
 from securetm.federation.wire import wire
 from securetm.models.neural.network import NetworkShape

@@ -32,10 +32,11 @@ from securetm.federation.budget.prices import calibrated
 from securetm.federation.document_minimum import check_delta, check_whole_persons, units_of
 from securetm.federation.health import LOCK, PULSE
 from securetm.federation.origins import check_in_ledgers
+from securetm.federation.party_store import PartyStore
 from securetm.federation.release import released_model
 from securetm.federation.soundness import check_answerable
 from securetm.federation.sources import named_for
-from securetm.federation.store import DamagedStore, PartyStore, read_json, write_bytes, write_json
+from securetm.federation.store import DamagedStore, read_json, write_bytes, write_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models.stored_model import check_plan_of, write_model
 from securetm.plans.agreement import Agreement, agree

@@ -201,9 +201,9 @@ class PartyStore(SqliteStore):
 
     def keep_figures(self, whose: str, figures: Mapping[str, float]) -> None:
         """Writes figures."""
-        for name, value in figures.items():
-            self.later("INSERT OR REPLACE INTO figures VALUES (?, ?)", f"{whose} {name}", value)
-        self.keep()
+        with self.at_once():
+            for name, value in figures.items():
+                self.later("INSERT OR REPLACE INTO figures VALUES (?, ?)", f"{whose} {name}", value)
 
     def kept_figures(self, whose: str) -> dict[str, float]:
         """Reads figures."""
@@ -217,4 +217,6 @@ def _read_answer(path: Path) -> KeptAnswer:
     memory = {name.removeprefix(_MEMORY): array for name, array in arrays.items() if name.startswith(_MEMORY)}
     surplus = arrays[_SURPLUS].tobytes() if _SURPLUS in arrays else b""
     parts = tuple(surplus[start : start + PART] for start in range(0, len(surplus), PART))
-    return KeptAnswer((question, number, bytes.fromhex(members), bytes.fromhex(about)), arrays[_VECTOR].tobytes(), memory, parts)
+    return KeptAnswer(
+        (question, number, bytes.fromhex(members), bytes.fromhex(about)), arrays[_VECTOR].tobytes(), memory, parts
+    )

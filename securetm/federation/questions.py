@@ -76,6 +76,11 @@ class Diverged(SecuretmError):
     hint = "the steps of the training were too long: choose a smaller learning_rate"
 
 
+def is_finite(state: State) -> bool:
+    """Whether a state holds finite numbers only."""
+    return all(np.isfinite(array).all() for array in state.values())
+
+
 def before_training(agreement: Agreement) -> tuple[str, ...]:
     """The questions that a run asks before its training, in the order in which it asks."""
     words = _ABOUT_WORDS[agreement.plan.vocabulary.source]
@@ -176,7 +181,10 @@ class Questions:
             PAIRS: lambda: self.agreement.topics_before.question(words, self.agreement.noise_of_start),
             COHERENCE: lambda: CooccurrenceCounts(_checked_top(state, words, model.most_shown_topics)),
             TRAIN: lambda: model.query({**self._checked_weights(state), **self._public()}),
-            HELD_OUT: lambda: HeldOut(model, {**self._checked_whole(state), **self._public()}),
+            # Where each party trains its own model, only the model knows the size of the shared one.
+            HELD_OUT: lambda: HeldOut(
+                model, {**(self.whole_state if model.party_models else self._checked_weights)(state), **self._public()}
+            ),
         }
         return made[name]()
 
@@ -194,13 +202,12 @@ class Questions:
             self._known = {} if public is None else public.arrays()
         return self._known
 
-    def _checked_whole(self, state: State) -> State:
-        """Checks the state of the shared model. Where each party trains its own model, only the model knows its size."""
-        model = self.agreement.model
-        if not model.party_models:
-            return self._checked_weights(state)
-        if not model.fits(state, len(self.vocabulary)) or not all(np.isfinite(array).all() for array in state.values()):
+    def whole_state(self, state: State) -> State:
+        """Refuses a state that is none of the model's over these words, or holds a value that is not finite."""
+        if not self.agreement.model.fits(state, len(self.vocabulary)):
             raise BadState("it is no state of the model")
+        if not is_finite(state):
+            raise BadState("it holds values that are not finite")
         return state
 
     def _checked_weights(self, state: State) -> State:

@@ -18,7 +18,6 @@ from safetensors import SafetensorError
 
 from securetm.contracts import Array, State
 from securetm.errors import CannotWrite, SecuretmError
-from securetm.federation.refusal_errors import AnotherCohort, AnotherList, AskedOtherwise
 from securetm.foreign_text import json_text
 from securetm.interrupts import undisturbed
 from securetm.models.tensor_file import packed, unpacked
@@ -36,24 +35,6 @@ CREATE TABLE IF NOT EXISTS refusals (at INTEGER PRIMARY KEY, serial INTEGER NOT 
   name TEXT NOT NULL, reason TEXT NOT NULL);
 """
 )
-_PARTY = (
-    COMMON
-    + """
-CREATE TABLE IF NOT EXISTS rounds (serial INTEGER PRIMARY KEY, question TEXT NOT NULL, number INTEGER NOT NULL,
-  documents INTEGER NOT NULL, loss REAL, bytes_out INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS answered (question TEXT PRIMARY KEY, asked BLOB NOT NULL, vector BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS asked (question TEXT NOT NULL, number INTEGER NOT NULL, members BLOB NOT NULL,
-  about BLOB NOT NULL, answer BLOB, PRIMARY KEY (question, number));
-CREATE TABLE IF NOT EXISTS words (what TEXT PRIMARY KEY, digest BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS refusals (at INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, reason TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS figures (name TEXT PRIMARY KEY, value REAL);
-CREATE TABLE IF NOT EXISTS failures (at INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, reason TEXT NOT NULL,
-  advice TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS lost (serial INTEGER PRIMARY KEY, question TEXT NOT NULL, numbers INTEGER NOT NULL);
-"""
-)
-
-
 _UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 FIRST_KEPT = LAST_KEPT = 1_000  # of what others can make this role write down
 LONGEST_REASON = 500  # characters: a reason may quote a message, and must not fill the disk
@@ -213,77 +194,6 @@ class CoordinatorStore(SqliteStore):
         """Deletes the records of rounds that will be run again."""
         for table in ("rounds", "losses", "refusals"):
             self.now(f"DELETE FROM {table} WHERE serial > ?", serial)  # noqa: S608 - names are our own
-
-
-class PartyStore(SqliteStore):
-    """A party's store: its figures, its memory, its answers and its refusals."""
-
-    def __init__(self, folder: Path, *, synced: bool = True) -> None:
-        super().__init__(folder / "own.sqlite", _PARTY, synced=synced)
-        self.folder = folder
-
-    def keep_memory(self, serial: int, memory: State, lineage: bytes = b"", counted: int = 0) -> None:
-        """Writes the memory after this round, and keeps the one before and that of the round that counted last.
-
-        The lineage names the questions that it came from.
-        """
-        self.keep()
-        write_arrays(self._memory(serial), memory, {"serial": serial, "lineage": lineage.hex()})
-        for old in self.kept_serials()[:-2]:
-            if old != counted:
-                self._memory(old).unlink()
-
-    def check_asked(self, question: str, number: int, members: bytes, about: bytes) -> None:
-        """Refuses a question whose number was answered before to another cohort or about something else, in any session."""
-        before = self.rows("SELECT members, about FROM asked WHERE question = ? AND number = ?", question, number)
-        if before and before[0][0] != members:
-            raise AnotherCohort(question, number)
-        if before and before[0][1] != about:
-            raise AskedOtherwise(question, number)
-
-    def note_asked(self, question: str, number: int, members: bytes, about: bytes) -> None:
-        """Writes the question to disk before it is answered. `check_asked` found any earlier record to be the same."""
-        self.now("INSERT OR IGNORE INTO asked VALUES (?, ?, ?, ?, NULL)", question, number, members, about)
-
-    def hold_answer(self, question: str, number: int, answer: bytes) -> bytes:
-        """Returns the first answer to that number; if there was none, keeps and returns this one."""
-        before = self.rows("SELECT answer FROM asked WHERE question = ? AND number = ?", question, number)
-        if before and before[0][0] is not None:
-            return bytes(before[0][0])
-        self.now("UPDATE asked SET answer = ? WHERE question = ? AND number = ?", answer, question, number)
-        return answer
-
-    def hold_list(self, what: str, digest: bytes) -> None:
-        """Keeps the digest of the run's list of words, and refuses any other list."""
-        before = self.held_list(what)
-        if before and before != digest:
-            raise AnotherList()
-        if not before:
-            self.now("INSERT INTO words VALUES (?, ?)", what, digest)
-
-    def held_list(self, what: str) -> bytes:
-        """Returns the digest of that list; empty if there is none."""
-        found = self.rows("SELECT digest FROM words WHERE what = ?", what)
-        return bytes(found[0][0]) if found else b""
-
-    def kept_serials(self) -> list[int]:
-        """Returns the rounds after which a memory is kept."""
-        return sorted(int(path.stem.split("-")[1]) for path in self.folder.glob("memory-*.safetensors"))
-
-    def kept_memory(self, serial: int) -> tuple[State, bytes]:
-        """Returns the memory after that round, and its lineage."""
-        arrays, facts = read_arrays(self._memory(serial))
-        return arrays, bytes.fromhex(facts["lineage"])
-
-    def forget_after(self, serial: int) -> None:
-        """Deletes the records of rounds that will be run again."""
-        self.now("DELETE FROM rounds WHERE serial > ?", serial)
-        self.now("DELETE FROM lost WHERE serial > ?", serial)
-        for later in (s for s in self.kept_serials() if s > serial):
-            self._memory(later).unlink()
-
-    def _memory(self, serial: int) -> Path:
-        return self.folder / f"memory-{serial}.safetensors"
 
 
 def named(problem: Exception) -> dict[str, str]:

@@ -65,6 +65,7 @@ class Transcript(SqliteStore):
         # Not synced: a killed process loses nothing, and after a loss of power the bytes of the last moment are missing.
         super().__init__(folder / "messages.sqlite", _TABLES, synced=False)
         self.with_content = with_content
+        self.serial = 0  # of the round under way
 
     def record(
         self, serial: int, channel: str, sender: str, receiver: str, message: Message, after: float | None = None
@@ -118,25 +119,22 @@ class Watch:
 
 
 @dataclass
-class Recorded(Watch):
-    """Records every message to and from the parties, the only way between roles, and opened answers; shows progress."""
+class RecordedParties:
+    """Records every message to and from the parties, the only way between roles."""
 
     parties: Parties
     transcript: Transcript
     channel: str
-    stages: Stages = field(default_factory=Unwatched)
-    title: str = ""  # of the stage of training
+    told: Watch = field(default_factory=Watch)
     arrivals: Mapping[str, float] = field(default_factory=dict)  # seconds after its request, by party; a network fills it in
-    told: Watch = field(default_factory=Watch)  # is told the same
     only_present: bool = False  # whether a wave leaves out the parties that are away when it begins
-    serial: int = 0
-    _total: int = 0
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, Message]]:
         """Carries requests and replies, and writes each to disk before it goes on."""
+        transcript, serial = self.transcript, self.transcript.serial
         for party, request in requests.items():
-            self.transcript.record(self.serial, REQUEST, "coordinator", party, request)
-        self.transcript.keep()
+            transcript.record(serial, REQUEST, "coordinator", party, request)
+        transcript.keep()
         if self.only_present:
             here = self.present()
             requests = {party: request for party, request in requests.items() if party in here}
@@ -144,21 +142,35 @@ class Recorded(Watch):
         try:
             for party, message in self.parties.ask(requests, most):
                 self.told.answered(party, len(message))
-                after = self.arrivals.get(party)
-                self.transcript.record(self.serial, self.channel, party, "coordinator", message, after)
-                if self.transcript.with_content:  # the contents of all replies may not fit into memory
-                    self.transcript.keep()
+                transcript.record(serial, self.channel, party, "coordinator", message, self.arrivals.get(party))
+                if transcript.with_content:  # the contents of all replies may not fit into memory
+                    transcript.keep()
                 yield party, message
         finally:
-            self.transcript.keep()
+            transcript.keep()
 
     def present(self) -> frozenset[str]:
-        """Returns the parties that can be asked now."""
+        """The parties that can be asked now."""
         return self.parties.present()
+
+    def close(self) -> None:
+        """Ends the processes of the parties."""
+        self.parties.close()
+
+
+@dataclass
+class RecordingWatch(Watch):
+    """Records opened answers, and shows progress."""
+
+    transcript: Transcript
+    told: Watch = field(default_factory=Watch)  # is told the same
+    stages: Stages = field(default_factory=Unwatched)
+    title: str = ""  # of the stage of training
+    _total: int = 0
 
     def round_begins(self, serial: int) -> None:
         """Messages belong to this round from now on."""
-        self.serial = serial
+        self.transcript.serial = serial
 
     def opened(self, serial: int, answer: Answer) -> None:
         """Records the total, where contents are recorded."""

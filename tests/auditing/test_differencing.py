@@ -23,7 +23,7 @@ from securetm.federation.questions import COHERENCE, JOINT, TRAIN
 from securetm.federation.simulation.parties import InProcess
 from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
-from securetm.federation.transcript import Recorded, Transcript, Watch
+from securetm.federation.transcript import RecordedParties, Transcript, Watch
 from securetm.federation.wire import wire
 from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
@@ -118,7 +118,9 @@ def liar(tmp_path_factory: pytest.TempPathFactory, parties: dict[str, object]) -
     folder = begin(tmp_path_factory.mktemp("lied") / "run", plan, parties, with_content=True)  # type: ignore[arg-type]
     eyes, profile = Watch(), folder.agreement.profile
     transcript = Transcript(folder.path / "transcript", with_content=True)
-    at_work = Recorded(InProcess({n: make_party(folder, n) for n in folder.members}), transcript, profile.aggregation.channel)
+    at_work = RecordedParties(
+        InProcess({n: make_party(folder, n) for n in folder.members}), transcript, profile.aggregation.channel
+    )
     store = CoordinatorStore(folder.coordinator)
     yield folder, _AsksFewer(folder.members, folder.agreement, at_work, store, OperatingSystem(), eyes, folder.keys)
     at_work.parties.close()

@@ -21,8 +21,8 @@ from securetm.federation.budget.guard import BudgetGuard
 from securetm.federation.party import state as party_state
 from securetm.federation.party.failure_log import FailureLog
 from securetm.federation.party.party import Party
+from securetm.federation.party_store import PartyStore
 from securetm.federation.refusal_errors import BadState
-from securetm.federation.store import PartyStore
 from securetm.reports.audits.wording import refusal_in_words
 from securetm.stages import Unwatched
 

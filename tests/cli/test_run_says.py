@@ -15,7 +15,7 @@ from rich.console import Console
 
 from securetm.cli.command import Output
 from securetm.federation.folder import reopen
-from securetm.federation.store import PartyStore
+from securetm.federation.party_store import PartyStore
 
 from .conftest import securetm
 

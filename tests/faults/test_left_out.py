@@ -14,7 +14,8 @@ from securetm.federation.coordinator.coordinator import Trained
 from securetm.federation.coordinator.rounds import Attendance
 from securetm.federation.folder import begin
 from securetm.federation.party.state import learned_in
-from securetm.federation.store import CoordinatorStore, PartyStore
+from securetm.federation.party_store import PartyStore
+from securetm.federation.store import CoordinatorStore
 from securetm.sessions.survivors import SurvivorsMissing
 
 from .conftest import plan_of

@@ -14,8 +14,8 @@ from securetm.contracts import Cohort, Least, State, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.party.party import Party
+from securetm.federation.party_store import PartyStore
 from securetm.federation.questions import Questions, round_identity, state_digest
-from securetm.federation.store import PartyStore
 from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of

@@ -10,7 +10,8 @@ from securetm.accounting.ledger import Ledger
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.party.party import Party
-from securetm.federation.store import COMMON, PartyStore, SqliteStore
+from securetm.federation.party_store import PartyStore
+from securetm.federation.store import COMMON, SqliteStore
 from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan

@@ -19,10 +19,11 @@ from securetm.federation.coordinator.training import start
 from securetm.federation.coordinator.words import agree_on_words, tell_words
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.party import Party
+from securetm.federation.party_store import PartyStore
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation.parties import InProcess
 from securetm.federation.simulation.simulation import make_party
-from securetm.federation.store import CoordinatorStore, PartyStore
+from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Watch
 from securetm.sessions.identities import IDENTITY
 
@@ -173,10 +174,10 @@ def test_what_the_model_remembers_comes_with_the_kept_answer(five: Mapping[str, 
     site = Site(begin(tmp_path / "run", private_plan(tmp_path, "dp-distributed", **settings), five))
     coordinator = site.begin()
     coordinator.ask(TRAIN, site.state(coordinator), keep=True)
-    before = {name: array.copy() for name, array in site.parties[NORTH].memory.arrays.items()}
+    before = {name: array.copy() for name, array in site.parties[NORTH].store.memory.items()}
     again = site.begin()
     again.ask(TRAIN, site.state(again), keep=True)
-    after = site.parties[NORTH].memory.arrays
+    after = site.parties[NORTH].store.memory
     assert before
     assert before.keys() == after.keys()
     assert all(np.array_equal(before[name], after[name]) for name in before)

@@ -15,8 +15,9 @@ from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator import training
 from securetm.federation.coordinator.coordinator import Coordinator, Trained
 from securetm.federation.party.party import Party
+from securetm.federation.party_store import PartyStore
 from securetm.federation.simulation.parties import InProcess
-from securetm.federation.store import CoordinatorStore, PartyStore
+from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Watch
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan

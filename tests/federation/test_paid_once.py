@@ -23,9 +23,8 @@ from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.folder import begin
 from securetm.federation.party import answering
 from securetm.federation.party.answering import Answering
-from securetm.federation.party.kept import KeptAnswer
+from securetm.federation.party_store import PartyStore
 from securetm.federation.questions import TRAIN
-from securetm.federation.store import PartyStore
 from securetm.sessions.identities import IDENTITY
 
 from ..quick_part import quick
@@ -155,7 +154,7 @@ def killed(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, *, after: boo
             raise Killed()
         return done
 
-    monkeypatch.setattr(where, name, staticmethod(dies) if where is KeptAnswer else dies)
+    monkeypatch.setattr(where, name, dies)
 
 
 def _party_of(given: tuple[Any, ...]) -> str:
@@ -175,7 +174,7 @@ MOMENTS: dict[str, tuple[Any, str, bool]] = {
     "when it is paid for": (PaidQuestion, "pay", True),
     "when it is noted as asked": (PartyStore, "note_asked", True),
     "when it is computed": (Answering, "clipped_answer", True),
-    "when it is kept": (KeptAnswer, "keep", True),
+    "when it is kept": (PartyStore, "keep_answer", True),
     "when its digest is entered": (Ledger, "answered", True),
     "before it is sent": (Answering, "_send", False),
     "when it is sent": (Answering, "_send", True),
@@ -249,12 +248,11 @@ def test_other_bytes_in_the_place_of_the_kept_answer_do_not_leave(site: Site, le
     """A whole file that was made of another draw: the ledger knows the digest of the one that left."""
     ask(site, site.begin())
     party = site.parties[NORTH]
-    kept = KeptAnswer.last(party.store, TRAIN)
+    kept = party.store.last_answer(TRAIN)
     assert kept is not None
-    question, number, members, about = kept.asked
     other = bytes(reversed(kept.vector))
     assert other != kept.vector
-    KeptAnswer.keep(party.store, (question, number, bytes.fromhex(members), bytes.fromhex(about)), other, kept.memory)
+    party.store.keep_answer(kept.asked, other)
     again = site.begin()
     with pytest.raises(PartyRefused, match="CannotTakePart"):
         ask(site, again)

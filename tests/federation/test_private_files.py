@@ -14,8 +14,9 @@ import securetm
 from securetm.corpus.corpus import Corpus
 from securetm.errors import OpenToOthers, OwnedByAnother
 from securetm.federation.folder import RunFolder, begin, reopen
+from securetm.federation.party_store import PartyStore
 from securetm.federation.simulation.simulation import execute, make_party
-from securetm.federation.store import CoordinatorStore, PartyStore, read_arrays, write_arrays
+from securetm.federation.store import CoordinatorStore, read_arrays, write_arrays
 from securetm.federation.transcript import Transcript
 from securetm.private_files import private_folder, writing
 from securetm.stages import Unwatched

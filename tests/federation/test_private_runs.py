@@ -21,8 +21,8 @@ from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Failed, NoPersons
 from securetm.federation.folder import RunFolder, begin, reopen
+from securetm.federation.party_store import PartyStore
 from securetm.federation.simulation.simulation import execute
-from securetm.federation.store import PartyStore
 from securetm.federation.transcript import Transcript
 from securetm.federation.wire import wire
 from securetm.plans.agreement import agree

@@ -28,7 +28,7 @@ from securetm.errors import BadSetting, Failed, Mismatch
 from securetm.federation.budget.prices import bill_of, calibrated
 from securetm.federation.document_minimum import DeltaTooLarge
 from securetm.federation.folder import RunFolder, begin, reopen
-from securetm.federation.party.kept import KeptNoise
+from securetm.federation.party.kept_noise import KeptNoise
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.store import COMMON, SqliteStore

@@ -13,8 +13,7 @@ from securetm.aggregation.masked.messages import Kind
 from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import PART, Answer, Array, Block, Cohort, Domain, RoundContext, Terms
 from securetm.entropy import OperatingSystem
-from securetm.federation.party.kept import KeptAnswer
-from securetm.federation.store import PartyStore
+from securetm.federation.party_store import PartyStore
 from securetm.mechanisms.noise_shares import LEAST_PART, NoiseShares, sizes_of, variances_of
 from securetm.sessions.survivors import SurvivorsChanged
 from securetm.testing.few_documents import EmptyStore
@@ -198,12 +197,12 @@ def test_a_party_reveals_its_noise_for_one_list_of_survivors_only() -> None:
 
 def test_an_answer_that_is_given_again_reveals_the_same_noise(tmp_path: Any) -> None:
     store, parts = PartyStore(tmp_path), (b"a" * PART, b"b" * PART)
-    KeptAnswer.keep(store, ("train", 3, b"who", b"what"), b"vector", {}, parts)
-    kept = KeptAnswer.last(store, "train")
+    store.keep_answer(("train", 3, b"who", b"what"), b"vector", parts)
+    kept = store.last_answer("train")
     assert kept is not None
     assert kept.surplus == parts
     assert "aaaa" not in repr(kept)
-    KeptAnswer.keep(store, ("train", 4, b"who", b"what"), b"vector", {})
-    assert (after := KeptAnswer.last(store, "train")) is not None
+    store.keep_answer(("train", 4, b"who", b"what"), b"vector")
+    assert (after := store.last_answer("train")) is not None
     assert after.surplus == ()
     store.close()

@@ -24,13 +24,14 @@ from securetm.federation.folder import RunFolder
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS, TRAIN, Questions, cohort_size
 from securetm.federation.refusal_errors import QuestionNotAllowed
 from securetm.federation.store import CoordinatorStore
-from securetm.federation.transcript import Parties, Recorded, Transcript
+from securetm.federation.transcript import Parties, RecordedParties, RecordingWatch, Transcript, Watch
 from securetm.federation.wire import wire
 from securetm.models.quality import diversity, top_words
 from securetm.models.questions.model_quality import npmi_from_answer, perplexity_from_answer
 from securetm.plans.agreement import Agreement
 from securetm.plans.schema import TrainingChoice
 from securetm.sessions.survivors import SurvivorsMissing
+from securetm.stages import Stages, Unwatched
 
 ENDED, HANDED_OUT = "ended", "handed out"  # in the coordinator's store: what it ended with, who has the finished model
 
@@ -161,16 +162,23 @@ def coordinator_of(
     parties: Parties,
     attendance: Attendance,
     make: Callable[..., Coordinator] = Coordinator,
-    **recording: Any,  # further fields of Recorded
+    *,
+    told: Watch | None = None,
+    stages: Stages | None = None,
+    title: str = "",  # of the stage of training
+    arrivals: Mapping[str, float] | None = None,
+    only_present: bool = False,
 ) -> Iterator[Coordinator]:
     """The coordinator of a new session over the store and the transcript of this run, at its last checkpoint."""
-    agreement = folder.agreement
+    agreement, told = folder.agreement, told or Watch()
     transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
     store = CoordinatorStore(folder.coordinator)
     kept = store.kept_state(CHECKPOINT)
     transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
-    recorded = Recorded(parties, transcript, agreement.profile.aggregation.channel, **recording)
-    made = folder.members, agreement, recorded, store, OperatingSystem(), recorded, folder.keys
+    channel = agreement.profile.aggregation.channel
+    recorded = RecordedParties(parties, transcript, channel, told, {} if arrivals is None else arrivals, only_present)
+    watch = RecordingWatch(transcript, told, stages or Unwatched(), title)
+    made = folder.members, agreement, recorded, store, OperatingSystem(), watch, folder.keys
     try:
         yield make(*made, attendance, folder.holds)
     finally:

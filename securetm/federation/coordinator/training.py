@@ -15,7 +15,7 @@ import numpy as np
 
 from securetm.contracts import Answer, State
 from securetm.federation.coordinator.rounds import NewSessionWanted, NoBudgetLeft, Rounds
-from securetm.federation.questions import HELD_OUT, PAIRS, TRAIN, Diverged, before_training
+from securetm.federation.questions import HELD_OUT, PAIRS, TRAIN, Diverged, before_training, is_finite
 from securetm.federation.store import read_arrays
 from securetm.models.questions.model_quality import perplexity_from_answer
 from securetm.plans.schema import TrainingChoice
@@ -81,7 +81,7 @@ class TrainingPhase:
         if answer is None:
             return state
         state, self.done = self.rounds.agreement.model.update(state, answer), self.done + 1
-        if not all(np.isfinite(array).all() for array in state.values()):
+        if not is_finite(state):
             raise Diverged(self.done)
         self.unjudged = judged
         if asks_twice and self._keeps_all:

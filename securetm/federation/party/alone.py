@@ -7,7 +7,7 @@ less from stage to stage; some of the training documents are held back, and say 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,6 @@ from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import MOST_TOPICS, Answer, Array, Memory, State, TopicModel
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import TOP_WORDS
-from securetm.federation.store import PartyStore
 from securetm.mechanisms.sampling import batch_rows
 from securetm.models.quality import diversity, document_npmi, perplexity, perplexity_with_interval, top_words
 from securetm.plans.agreement import Agreement
@@ -80,19 +79,6 @@ def prevalence(model: TopicModel, state: State, documents: PartyDocuments) -> Ar
     assert documents.agreed is not None
     shares: Array = model.infer(state, documents.agreed).sum(axis=0) / max(len(documents.agreed), 1)
     return shares
-
-
-def keep_figures(store: PartyStore, whose: str, figures: Mapping[str, float]) -> None:
-    """Writes figures into the party's store."""
-    for name, value in figures.items():
-        store.later("INSERT OR REPLACE INTO figures VALUES (?, ?)", f"{whose} {name}", value)
-    store.keep()
-
-
-def kept_figures(store: PartyStore, whose: str) -> dict[str, float]:
-    """Reads figures from the party's store."""
-    found = store.rows("SELECT name, value FROM figures WHERE name LIKE ?", f"{whose} %")
-    return {name.removeprefix(f"{whose} "): float("nan") if value is None else float(value) for name, value in found}
 
 
 # Stage by stage: the weight of the shared model's documents, and how long the stage is.

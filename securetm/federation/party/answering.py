@@ -21,9 +21,9 @@ from securetm.errors import CohortTooSmall, NotInCohort
 from securetm.federation.budget.guard import PaidQuestion
 from securetm.federation.budget.prices import spend_of
 from securetm.federation.document_minimum import check_batch, check_demands
-from securetm.federation.party.kept import KeptAnswer, read_stored, stored
 from securetm.federation.party.session import Awaited, JoinedSession
 from securetm.federation.party.state import PartyState
+from securetm.federation.party_store import Asked, KeptAnswer
 from securetm.federation.questions import HELD_OUT, JOINT, PAIRS, TRAIN, asked_of, compile_question, digest_of_arrays, is_fixed
 from securetm.federation.refusal_errors import (
     AlreadyAnswered,
@@ -68,7 +68,7 @@ def _checked(session: JoinedSession, ask: wire.Ask) -> Answering:
         raise AskedTooOften(ask.question, ask.number)
     later = {JOINT: (PAIRS, TRAIN), PAIRS: (TRAIN,)}.get(ask.question, ())  # a budget composes questions in a fixed order
     if session.guard is not None and any(session.guard.was_asked(own.run, question) for question in later):
-        raise OutOfTurn(ask.serial, own.memory.last)
+        raise OutOfTurn(ask.serial, own.store.last)
     check_batch(route.terms, own.agreement.profile, cohort, len(own.members))
     check_demands(own.policy, own.agreement.profile, cohort, len(own.members))
     return Answering(session, ask, query, cohort, route)
@@ -124,22 +124,22 @@ class Answering:
         """Answers a question about the corpus alone. Asked again, it gets the same bytes, and another cohort gets none."""
         ask, own, terms = self.ask, self.own, self.route.terms
         asked = digest([ask.question, list(self.cohort.who), list(own.questions.vocabulary), terms.size])
-        kept = own.store.rows("SELECT asked, vector FROM answered WHERE question = ?", ask.question)
+        kept = own.store.asked_once(ask.question)
         paid = self._paid_question(asked, given_once=True)
         if not kept:
             guard = self.session.guard  # a budget composes questions in a fixed order: these come before the training
             if guard and any(guard.was_asked(own.run, question) for question in (PAIRS, TRAIN)):
-                raise OutOfTurn(ask.serial, own.memory.last)
+                raise OutOfTurn(ask.serial, own.store.last)
             if paid is not None and paid.entry is None and paid.guard.was_asked(own.run, ask.question):
                 raise CannotTakePart()
             return self.answer_now(once=asked)
         never_left = paid is not None and paid.entry is not None and not paid.entry.answer
-        if kept[0][0] != asked or (terms.noised is Noised.SHARE and not never_left):  # the same share twice is no more noise
+        if kept != asked or (terms.noised is Noised.SHARE and not never_left):  # the same share twice is no more noise
             raise AlreadyAnswered()
         if ask.keep:  # what was kept when it was answered first is gone if the session was begun again
-            own.memory.keep(ask.serial)
-        own.memory.last = max(own.memory.last, ask.serial)
-        vector = read_stored(bytes(kept[0][1]), terms, own.name)
+            own.store.keep_memory(ask.serial)
+        own.store.last = max(own.store.last, ask.serial)
+        vector = own.store.only_answer(ask.question, terms, own.name)
         if paid is not None:
             paid.settle(vector, terms)
         return self._send(vector, ())
@@ -147,24 +147,24 @@ class Answering:
     def answer_now(self, *, once: bytes = b"") -> tuple[Message, ...]:
         """Computes a new answer. With `once`, it is written to disk before it leaves, and never computed again."""
         ask, own = self.ask, self.own
-        if ask.serial <= own.memory.last:
-            raise OutOfTurn(ask.serial, own.memory.last)
-        if own.learner is not None and (ask.serial != own.memory.last + 1 or self.session.awaited is not None):
-            raise OutOfTurn(ask.serial, own.memory.last)  # it missed a sum that the others learned from
-        if own.agreement.plan.federation.cohort and ask.serial != own.memory.last + 1:
+        if ask.serial <= own.store.last:
+            raise OutOfTurn(ask.serial, own.store.last)
+        if own.learner is not None and (ask.serial != own.store.last + 1 or self.session.awaited is not None):
+            raise OutOfTurn(ask.serial, own.store.last)  # it missed a sum that the others learned from
+        if own.agreement.plan.federation.cohort and ask.serial != own.store.last + 1:
             self.session.aggregation.missed_rounds()
         if ask.after and not once:
-            own.memory.go_on_from(ask.after[ask.members.index(own.name)])
+            own.store.go_on_from(ask.after[ask.members.index(own.name)])
         documents = own.documents.for_question(ask.question)
         context = RoundContext(self.cohort, own.entropy, own.store, own.drawn, own.computed)
         paid = self._paid_question(once or self.question_digest(), given_once=bool(once) or self.is_kept)
         if once:
             self._pay(paid, documents, context)
         else:  # checked before it is paid for, and written after: a question that is not paid for binds the party to nothing
-            asked = (ask.question, ask.number, self.cohort_digest(), self.question_digest())
+            asked: Asked = (ask.question, ask.number, self.cohort_digest(), self.question_digest())
             own.store.check_asked(*asked)
-            before = KeptAnswer.last(own.store, ask.question) if self.is_kept else None
-            if before is not None and before.is_to(*asked):
+            before = own.store.last_answer(ask.question) if self.is_kept else None
+            if before is not None and before.asked == asked:
                 return self.resend(before, paid, context)
             self._pay(paid, documents, context)
             own.store.note_asked(*asked)
@@ -172,7 +172,7 @@ class Answering:
         clipped = self.clipped_answer(documents, context)
         own.seconds_with_documents = own.clock() - begun
         if once:
-            own.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, once, stored(clipped.vector, self.route.terms))
+            own.store.keep_only_answer(ask.question, once, clipped.vector, self.route.terms)
             vector = clipped.vector
         else:
             vector = self._keep(clipped.vector, asked, context)
@@ -191,7 +191,7 @@ class Answering:
     def resend(self, before: KeptAnswer, paid: PaidQuestion | None, context: RoundContext) -> tuple[Message, ...]:
         """Gives the kept answer again: the same vector, the memory that came with it, and no charge."""
         terms = self.route.terms
-        self.own.memory.arrays, context.surplus[:] = dict(before.memory), before.surplus
+        self.own.store.memory, context.surplus[:] = dict(before.memory), before.surplus
         vector = unpack_vector(before.vector, terms, self.own.name)
         return self.send_and_record(vector, paid, context, ClippedAnswer({}, 0, math.nan, 0))
 
@@ -202,9 +202,9 @@ class Answering:
         ask, own = self.ask, self.own
         if paid is not None:
             paid.settle(vector, self.route.terms)
-        if own.memory.arrays:  # they depend on the documents and on every question that they came from
-            own.memory.lineage = self.question_digest()
-        own.memory.last = own.memory.after = ask.serial
+        if own.store.memory:  # they depend on the documents and on every question that they came from
+            own.store.lineage = self.question_digest()
+        own.store.last = own.store.after = ask.serial
         parcels = self._send(vector, context.surplus)
         self.session.awaited = Awaited(ask, self.route, context) if own.learner is not None else None
         with own.failure_log.logged():
@@ -244,20 +244,20 @@ class Answering:
         """Returns the digest of all that the answer depends on besides documents and noise."""
         ask, own = self.ask, self.own
         state = {} if own.learner is not None and ask.question in (TRAIN, HELD_OUT) else ask.state
-        about = [digest_of_arrays(state).hex(), own.questions.words(ask.question).hex(), own.memory.lineage.hex()]
+        about = [digest_of_arrays(state).hex(), own.questions.words(ask.question).hex(), own.store.lineage.hex()]
         return digest([ask.question, ask.number, ask.serial, *about])
 
     def clipped_answer(self, documents: Corpus, context: RoundContext) -> ClippedAnswer:
         """Returns the answer of the documents. If that fails, the answer of no document, which looks like any other."""
-        memory, rng = dict(self.own.memory.arrays), np.random.default_rng([self.own.agreement.plan.seed, self.ask.serial])
+        memory, rng = dict(self.own.store.memory), np.random.default_rng([self.own.agreement.plan.seed, self.ask.serial])
         with self.own.failure_log.logged():
             keeping = self.own.keeping(self.ask.serial, self.cohort.round_id)
             clipped = self.route.answer(self.query, documents, context, memory, rng, self.own.engine, keeping)
-            self.own.memory.arrays = memory
+            self.own.store.memory = memory
             return clipped
         return self.route.empty_answer(context)
 
-    def _keep(self, vector: State, asked: tuple[str, int, bytes, bytes], context: RoundContext) -> State:
+    def _keep(self, vector: State, asked: Asked, context: RoundContext) -> State:
         """Writes the vector to disk where it must not change, and returns what may leave.
 
         Where the parties train, that is the first answer to this number: their models differ if a last digit differs. Where
@@ -265,11 +265,10 @@ class Answering:
         """
         ask, own, terms = self.ask, self.own, self.route.terms
         if own.learner is not None:
-            first = own.store.hold_answer(ask.question, ask.number, pack_vector(vector, terms))
+            first = own.store.first_answer(ask.question, ask.number, pack_vector(vector, terms))
             vector = unpack_vector(first, terms, own.name)
         if self.is_kept:
-            packed = pack_vector(vector, terms)
-            KeptAnswer.keep(own.store, asked, packed, own.memory.arrays, context.surplus)
+            own.store.keep_answer(asked, pack_vector(vector, terms), context.surplus)
         return vector
 
     def cohort_digest(self) -> bytes:
@@ -293,4 +292,4 @@ class Answering:
         row = (ask.serial, ask.question, ask.number, documents, loss, sent)
         own.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?)", *row)
         if ask.keep and own.learner is None:
-            own.memory.keep(ask.serial)
+            own.store.keep_memory(ask.serial)

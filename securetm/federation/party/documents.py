@@ -12,9 +12,9 @@ import numpy as np
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.party.failure_log import FailureLog
+from securetm.federation.party_store import PartyStore
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, PAIRS, TRAIN, WORDS
 from securetm.federation.refusal_errors import BadState
-from securetm.federation.store import PartyStore
 from securetm.plans.agreement import Agreement
 
 
@@ -64,5 +64,4 @@ def note_lengths(documents: Corpus, budget: Budget | None, store: PartyStore) ->
     lengths = documents.lengths()
     if budget is not None and budget.unit is Unit.WORD and len(lengths):
         at = np.percentile(lengths, (50, 95), method="higher")  # of an even number the longer one: rather overstated
-        for name, words in zip(("document median_words", "document p95_words"), at, strict=True):
-            store.now("INSERT OR REPLACE INTO figures VALUES (?, ?)", name, float(words))
+        store.keep_figures("document", {"median_words": float(at[0]), "p95_words": float(at[1])})

@@ -15,7 +15,8 @@ from typing import Any
 
 from securetm.answers.block_sums import RowFailure
 from securetm.errors import SecuretmError
-from securetm.federation.store import LONGEST_REASON, PartyStore, named
+from securetm.federation.party_store import PartyStore
+from securetm.federation.store import LONGEST_REASON, named
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from securetm.errors import Mistake
 from securetm.federation.budget.ledgers import LedgersOfDocuments, ledger_in
 from securetm.federation.budget.witness import TAG
 from securetm.federation.origins import run_of
-from securetm.federation.store import COMMON, DamagedStore, PartyStore, SqliteStore
+from securetm.federation.party_store import PartyStore
+from securetm.federation.store import COMMON, DamagedStore, SqliteStore
 from securetm.plans.agreement import Agreement
 from securetm.plans.party_file import PartyFile
 from securetm.private_files import check_private, private_folder, sync, writing

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from securetm.contracts import Message, State
 from securetm.errors import Malformed, Refused, WrongSession
 from securetm.federation.origins import product_of
@@ -82,7 +80,7 @@ class Party(PartyState):
             raise WrongSession()
         if isinstance(body, wire.Witness | wire.Links):
             if (guard := self.session.guard) is None:
-                raise OutOfTurn(0, self.memory.last)
+                raise OutOfTurn(0, self.store.last)
             return guard.countersign(body.heads, body.links) if isinstance(body, wire.Witness) else guard.lead(body.statements)
         accepted: Mapping[type, Callable[[Any], tuple[Message, ...]]] = {
             wire.Adopt: partial(adopt_words, self),
@@ -109,7 +107,7 @@ class Party(PartyState):
                 raise WrongAgreement(what)
         if self.session is not None:  # it ends, also if the party cannot go on from where the invitation says
             self.session.open_exchange = self.session.awaited = None
-        self.memory.resume(invite.resume_from)
+        self.store.resume(invite.resume_from)
         self.session = JoinedSession.begin(self, identity)
         self.questions.adopt(())  # the words come again after every invitation, in a resumed run perhaps the candidates
         self.documents = PartyDocuments(self.corpus)
@@ -121,22 +119,13 @@ def keep_model(own: PartyState, finish: wire.Finish) -> tuple[bytes, ...]:
     questions, model = own.questions, own.agreement.model
     if not questions.vocabulary or questions.candidates:
         raise BadState("no vocabulary has been agreed on")
-    state = _checked(own, finish.state) if own.learner is None else _own(own, finish)
+    state = questions.whole_state(finish.state) if own.learner is None else _own(own, finish)
     if finish.rounds:  # without a round there is nothing that a model could know
         write_bytes(own.store.folder / WORDS, "\n".join(questions.vocabulary).encode())
         origin = product_of(own.agreement, own.run, own.members, simulated=own.simulated)
         release(own.store.folder, model, state, questions.vocabulary, origin)
     own.finished = finish.rounds
     return ()
-
-
-def _checked(own: PartyState, state: State) -> State:
-    """Refuses a state that is none of the model's over these words, or holds a value that is not finite."""
-    if not own.agreement.model.fits(state, len(own.questions.vocabulary)):
-        raise BadState("it is no state of the model")
-    if not all(np.isfinite(array).all() for array in state.values()):
-        raise BadState("the finished model holds values that are not finite")
-    return state
 
 
 def _own(own: PartyState, finish: wire.Finish) -> State:

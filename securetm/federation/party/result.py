@@ -16,7 +16,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.federation.origins import before_in_ledger, facts_of, moved_since, product_of
-from securetm.federation.party.alone import judge, keep_figures, kept_figures
+from securetm.federation.party.alone import judge
 from securetm.federation.party.party import WORDS, Party
 from securetm.federation.release import released_model
 from securetm.federation.store import read_arrays, write_json
@@ -39,7 +39,8 @@ def keep_result(party: Party, facts: Mapping[str, Any]) -> dict[str, Any]:
             TopicLabels.beside(Path(party.agreement.plan.training.continue_from), topics).write(folder)
     with party.failure_log.logged():
         if rounds:
-            keep_figures(party.store, "shared", judge(party.agreement.model, state, party.documents, party.agreement.plan.seed))
+            figures = judge(party.agreement.model, state, party.documents, party.agreement.plan.seed)
+            party.store.keep_figures("shared", figures)
     report = {
         "version": VERSION,
         "software": __version__,
@@ -55,7 +56,7 @@ def keep_result(party: Party, facts: Mapping[str, Any]) -> dict[str, Any]:
         "origins": facts_of(party.agreement, product_of(party.agreement, party.run, party.members)),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    finite = {name: value for name, value in kept_figures(party.store, "shared").items() if math.isfinite(value)}
+    finite = {name: value for name, value in party.store.kept_figures("shared").items() if math.isfinite(value)}
     report |= {"quality": finite, "directory": str(folder), "plan": _plan_with_own_words(party.agreement, folder)}
     write_json(folder / REPORT, report)
     return report

@@ -97,7 +97,7 @@ class JoinedSession:
         with self.own.failure_log.logged():
             learner.learn(ask.question, awaited.route.opened(self.aggregation.answer(ask.round_id), awaited.context))
         if ask.keep:
-            self.own.memory.keep(ask.serial, learner.remember(self.own.memory.arrays))
+            self.own.store.keep_memory(ask.serial, learner.remember(self.own.store.memory))
 
 
 def _to_coordinator(parcels: Sequence[Parcel]) -> tuple[Message, ...]:

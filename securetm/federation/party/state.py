@@ -5,7 +5,6 @@ It is checked when the party starts, against the party's own files alone.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from securetm.accounting.ledger import Ledger
-from securetm.answers.block_answers import IN_PROCESS, files_in
+from securetm.answers.block_answers import IN_PROCESS
 from securetm.contracts import IN_MEMORY, Answer, Array, Engine, Entropy, Keeping, Memory, State
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Mistake, Refused
@@ -30,19 +29,18 @@ from securetm.federation.document_minimum import (
 )
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.failure_log import Failure, FailureLog
-from securetm.federation.party.kept import KeptAnswer, KeptNoise
-from securetm.federation.questions import HELD_OUT, TRAIN, Diverged, Questions, RequestLimits
-from securetm.federation.refusal_errors import BadState, OutOfTurn
-from securetm.federation.store import PartyStore, SqliteStore
+from securetm.federation.party.kept_noise import KeptNoise
+from securetm.federation.party_store import PartyStore
+from securetm.federation.questions import HELD_OUT, TRAIN, Diverged, Questions, RequestLimits, is_finite
+from securetm.federation.refusal_errors import BadState
+from securetm.federation.store import SqliteStore
 from securetm.models.public_knowledge import without_public
 from securetm.models.questions.model_quality import perplexity_from_answer
 from securetm.plans.agreement import Agreement
 from securetm.plans.party_file import PolicyChoice
-from securetm.sessions.identities import public_identity
 
 _MINE = "learned/"  # in the party's memory, beside what its model remembers
 _ROUNDS = "rounds learned"
-_FOLDER = "memory beside shards"  # in the store: the folder of this run's memory of blocks on disk
 
 
 class PartyWatch:
@@ -98,7 +96,7 @@ class PartyState:
         check_blocks(self.name, self.corpus, self.agreement)
         self.keeps_on_disk = by_shard(self.corpus)  # what the model remembers of each block
         self.documents, self.failure_log = PartyDocuments(self.corpus), FailureLog(self.store, self.watch.failed)
-        self.questions, self.memory = Questions(self.agreement), TrainingMemory(self.store)
+        self.questions = Questions(self.agreement)
         self.limits = RequestLimits(self.members, self.questions)
         self.drawn = KeptNoise(self.others, self.ledger) if self.others is not None else None
         self.finished: int | None = None  # after how many rounds the training ended; None while it goes on
@@ -110,7 +108,7 @@ class PartyState:
         """Returns how blocks keep what the model remembers of them after the answer to this round."""
         if not self.keeps_on_disk:
             return IN_MEMORY
-        return self.memory.keeping(f"{serial:08d}-{round_id.hex()[:16]}", self.entropy)
+        return self.store.keeping(f"{serial:08d}-{round_id.hex()[:16]}", self.entropy)
 
     def close(self) -> None:
         """Closes this party's files."""
@@ -118,54 +116,6 @@ class PartyState:
         for opened in (self.ledger, self.others):
             if opened is not None:
                 opened.close()
-
-
-@dataclass
-class TrainingMemory:
-    """How far a party's training went, and what its model remembers: on disk for the rounds that the coordinator keeps."""
-
-    store: PartyStore
-    last: int = 0  # the last serial number that was answered
-    arrays: Memory = field(default_factory=dict)
-    lineage: bytes = b""  # names the questions that the arrays came from
-    after: int = 0  # the answer that the arrays came with
-    counted: int = 0  # the last answer that is in a sum, where the coordinator says so: it may come back to it
-
-    def resume(self, serial: int) -> None:
-        """Goes back to the memory that was kept after that round. Later rounds will be asked again."""
-        if serial and serial not in self.store.kept_serials():
-            raise OutOfTurn(serial, max(self.store.kept_serials(), default=0))
-        kept, lineage = self.store.kept_memory(serial) if serial else ({}, b"")
-        self.store.forget_after(serial)
-        self.arrays, self.last, self.lineage = dict(kept), serial, lineage
-        self.after = self.counted = serial
-
-    def go_on_from(self, counted: int) -> None:
-        """Forgets an answer that came into no sum: what is remembered is that of the last one that did.
-
-        So what a party remembers, and with it the model, depends on who was in which sum, and not on which reply was late.
-        """
-        self.counted = counted
-        if counted == self.after:
-            return
-        if counted and counted not in self.store.kept_serials():
-            raise OutOfTurn(counted, max(self.store.kept_serials(), default=0))
-        kept, self.lineage = self.store.kept_memory(counted) if counted else ({}, b"")
-        self.arrays, self.after = dict(kept), counted
-
-    def keep(self, serial: int, arrays: State | None = None) -> None:
-        """Writes the arrays after that round, or other arrays in their place."""
-        self.store.keep_memory(serial, self.arrays if arrays is None else arrays, self.lineage, self.counted)
-
-    def keeping(self, version: str, entropy: Entropy) -> Keeping:
-        """Returns how blocks on disk keep what the party remembers: files that it may go back to stay."""
-        folder = self.store.get(_FOLDER)
-        if folder is None:  # named without a draw: noise is then the same wherever documents lie, under the same draws
-            own = public_identity(self.store, entropy) + bytes(self.store.folder.resolve())
-            self.store.put(_FOLDER, folder := hashlib.blake2b(own, digest_size=8).hexdigest().encode())
-        kept = (self.store.kept_memory(serial)[0] for serial in self.store.kept_serials())
-        held = (self.arrays, *kept, *KeptAnswer.memories(self.store))
-        return Keeping(folder.decode(), version, frozenset().union(*map(files_in, held)))
 
 
 @dataclass
@@ -192,12 +142,12 @@ class Learner:
         """Takes an opened answer: updates the state, or writes a figure. A state that diverged is not taken over."""
         if question == TRAIN:
             state, self.rounds = self.agreement.model.update(self.state, answer), self.rounds + 1
-            if not all(np.isfinite(array).all() for array in state.values()):
+            if not is_finite(state):
                 raise Diverged(self.rounds)
             self.state = state
         elif question == HELD_OUT:
             figure = perplexity_from_answer(answer)
-            self.store.now("INSERT OR REPLACE INTO figures VALUES (?, ?)", "everybody held_out", figure)
+            self.store.keep_figures("everybody", {"held_out": figure})
 
     def remember(self, memory: Memory) -> Mapping[str, Array]:
         """Returns the memory to keep, with the state in it and the number of its rounds."""

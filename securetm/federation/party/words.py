@@ -11,9 +11,9 @@ import numpy as np
 from securetm.contracts import Answer
 from securetm.federation.party.documents import note_lengths, read_documents
 from securetm.federation.party.state import PartyState
+from securetm.federation.party_store import PartyStore
 from securetm.federation.questions import MOST_CANDIDATES, TRAIN
 from securetm.federation.refusal_errors import BadState, WrongAgreement
-from securetm.federation.store import PartyStore
 from securetm.federation.wire import wire
 from securetm.models.questions.words import merge_words
 from securetm.plans.agreement import Agreement
@@ -54,7 +54,7 @@ def adopt_words(own: PartyState, adopt: wire.Adopt) -> tuple[bytes, ...]:
     with own.failure_log.logged():
         note_lengths(documents.for_question(TRAIN), own.agreement.budget, own.store)
     if own.learner is not None and not adopt.candidates:
-        own.learner.begin(words, own.memory.arrays)
+        own.learner.begin(words, own.store.memory)
     # Last, so that after a failure the next message tries again.
     own.questions.adopt(words, candidates=adopt.candidates)
     own.documents = documents

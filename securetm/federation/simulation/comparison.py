@@ -21,8 +21,6 @@ from securetm.federation.party.alone import (
     adapt,
     held_out_likelihood,
     judge,
-    keep_figures,
-    kept_figures,
     prevalence,
     rounds_of_adapting,
     train_alone,
@@ -168,9 +166,9 @@ def compare(
             store, state = one.party.store, states[name]
             topics = model.topics(state)[np.argsort(-prevalence(model, state, one.documents), kind="stable")]
             told["topics_alone"][name] = named_topics(topics, trained.vocabulary)
-            told["alone"][name] = {**kept_figures(store, "alone"), **_everywhere(model, state, sampled)}
+            told["alone"][name] = {**store.kept_figures("alone"), **_everywhere(model, state, sampled)}
             facts = read_json((store.folder / ADAPTED).with_suffix(".json"))
-            figures = {**kept_figures(store, "adapted"), **_everywhere(*adapted[name], sampled), **facts}
+            figures = {**store.kept_figures("adapted"), **_everywhere(*adapted[name], sampled), **facts}
             told["adapted_at_party"][name] = figures
         stages.step(place)
     told["comparison"] = {
@@ -221,7 +219,7 @@ def _all_alone(folder: RunFolder, sampled: Sequence[_Sampled], trained: Trained,
         party, kept = one.party, folder.party(one.party.name) / "alone.safetensors"
         if not kept.is_file():
             state = train_alone(agreement, party.name, one.documents.train, trained.rounds, _after(place, stages))
-            keep_figures(party.store, "alone", judge(agreement.model, state, one.documents, agreement.plan.seed))
+            party.store.keep_figures("alone", judge(agreement.model, state, one.documents, agreement.plan.seed))
             write_arrays(kept, agreement.model.for_party(state, party.name), {})
         states[party.name] = read_arrays(kept)[0]
     return states
@@ -239,7 +237,7 @@ def _all_adapted(
         if not kept.is_file():
             shared, train, seed = agreement.model.shared(trained.state), one.documents.train, agreement.plan.seed
             found = adapt(agreement.model, shared, train, trained.rounds, seed, _after(place, stages))
-            keep_figures(one.party.store, "adapted", judge(found.model, found.state, one.documents, seed))
+            one.party.store.keep_figures("adapted", judge(found.model, found.state, one.documents, seed))
             write_json(kept.with_suffix(".json"), found.facts())
             write_model(kept, found.model, found.state, trained.vocabulary)
         model, state, _ = read_any(kept, lambda _: type(agreement.model), agreement.plan.model.settings.get("module", ""))
@@ -260,8 +258,8 @@ def _figures(folder: RunFolder, one: _Sampled, shared: State) -> tuple[dict[str,
     model, store = folder.agreement.model, one.party.store
     figures = judge(model, shared, one.documents, folder.agreement.plan.seed)
     read = {"all": len(one.party.corpus), "with_agreed_words": len(one.party.documents.for_question(COHERENCE))}
-    keep_figures(store, "shared", figures)
-    keep_figures(store, "documents", read)
+    store.keep_figures("shared", figures)
+    store.keep_figures("documents", read)
     shares = prevalence(model, shared, one.documents)
     write_arrays(folder.party(one.party.name) / "prevalence.safetensors", {"prevalence": shares}, {})
     return figures, shares, read

@@ -19,10 +19,10 @@ from securetm.federation.coordinator.coordinator import Trained
 from securetm.federation.coordinator.run_result import run_result
 from securetm.federation.folder import RUN, RunFolder
 from securetm.federation.origins import before_in_ledger, before_in_trial, product_of
-from securetm.federation.party.alone import kept_figures
 from securetm.federation.party.failure_log import lost_in
+from securetm.federation.party_store import PartyStore
 from securetm.federation.simulation.comparison import Comparison
-from securetm.federation.store import PartyStore, read_json
+from securetm.federation.store import read_json
 from securetm.federation.transcript import WorkTimer
 
 
@@ -96,7 +96,7 @@ def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
 def _per_document(folder: RunFolder, name: str, ledger: Ledger, before: float) -> dict[str, Any] | None:
     """Returns the epsilon of a whole document of the party's own lengths, by group privacy at delta 0."""
     store = PartyStore(folder.party(name))
-    lengths = kept_figures(store, "document")
+    lengths = store.kept_figures("document")
     store.close()
     if not lengths:
         return None

@@ -26,11 +26,12 @@ from securetm.federation.folder import RESULT, RunFolder, alone_in, check, resul
 from securetm.federation.party.failure_log import failures_in
 from securetm.federation.party.party import Party
 from securetm.federation.party.state import learned_in
+from securetm.federation.party_store import PartyStore
 from securetm.federation.release import release
 from securetm.federation.simulation.comparison import compare
 from securetm.federation.simulation.parties import InProcess, Workers
 from securetm.federation.simulation.result import origin_of_run, summary
-from securetm.federation.store import COMMON, PartyStore, SqliteStore
+from securetm.federation.store import COMMON, SqliteStore
 from securetm.federation.transcript import Parties, Transcript, WorkTimer
 from securetm.models.quality import diversity, top_words
 from securetm.private_files import check_private
@@ -137,14 +138,11 @@ def train(
     agreement, asked = folder.agreement, parties or _parties(folder, workers)
     parties_said = f"{len(folder.members)} parties"
     stages.stage(f"words of {parties_said}, and the first round", 1)
-    recording = {
-        "stages": stages,
-        "title": f"training {agreement.plan.model.name} with {parties_said}",
-        "arrivals": {} if arrivals is None else arrivals,
-    }
+    title = f"training {agreement.plan.model.name} with {parties_said}"
     with _failures_raised(folder):
         try:
-            with coordinator_of(folder, asked, Attendance(), coordinating, **recording) as coordinator:
+            shown = coordinator_of(folder, asked, Attendance(), coordinating, stages=stages, title=title, arrivals=arrivals)
+            with shown as coordinator:
                 trained = coordinator.run()
         finally:
             asked.close()
