@@ -123,7 +123,7 @@ def liar(tmp_path_factory: pytest.TempPathFactory, parties: dict[str, object]) -
     )
     store = CoordinatorStore(folder.coordinator)
     yield folder, _AsksFewer(folder.members, folder.agreement, at_work, store, OperatingSystem(), eyes, folder.keys)
-    at_work.parties.close()
+    at_work.close()
     transcript.close()
     store.close()
 
