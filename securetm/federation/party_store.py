@@ -102,11 +102,8 @@ class PartyStore(SqliteStore):
         return answer
 
     def keep_only_answer(self, question: str, asked: bytes, vector: State, terms: Terms) -> None:
-        """Keeps the answer to a question that is answered once. A vector without a fixed length stays as it is."""
-        whole = pack_vector(vector, terms)
-        short = whole if terms.ragged else zlib.compress(whole, _FAST)
-        kept = min(whole, short, key=len)  # of two as long the vector itself: that is how its length is read
-        self.now("INSERT INTO answered VALUES (?, ?, ?)", question, asked, kept)
+        """Keeps the answer to a question that is answered once."""
+        self.now("INSERT INTO answered VALUES (?, ?, ?)", question, asked, stored(vector, terms))
 
     def asked_once(self, question: str) -> bytes:
         """The digest of what that question was when it was answered; empty before."""
@@ -114,11 +111,9 @@ class PartyStore(SqliteStore):
         return bytes(found[0][0]) if found else b""
 
     def only_answer(self, question: str, terms: Terms, owner: str) -> State:
-        """The answer that was kept. Bytes that have the length of the vector are the vector itself."""
+        """The answer that was kept."""
         ((kept,),) = self.rows("SELECT vector FROM answered WHERE question = ?", question)
-        length = terms.size * wire_type(terms).itemsize
-        whole = kept if terms.ragged or len(kept) >= length else zlib.decompressobj().decompress(kept, length)
-        return unpack_vector(bytes(whole), terms, owner)
+        return read_stored(bytes(kept), terms, owner)
 
     def keep_answer(self, asked: Asked, vector: bytes, surplus: Sequence[bytes] = ()) -> None:
         """Writes the answer and the present memory to disk in the place of the answer before, or leaves that one whole."""
@@ -209,6 +204,20 @@ class PartyStore(SqliteStore):
         """Reads figures."""
         found = self.rows("SELECT name, value FROM figures WHERE name LIKE ?", f"{whose} %")
         return {name.removeprefix(f"{whose} "): float("nan") if value is None else float(value) for name, value in found}
+
+
+def stored(vector: State, terms: Terms) -> bytes:
+    """The bytes to keep. Those of a vector without a fixed length stay as they are."""
+    whole = pack_vector(vector, terms)
+    short = whole if terms.ragged else zlib.compress(whole, _FAST)
+    return min(whole, short, key=len)  # of two as long the vector itself: that is how its length is read
+
+
+def read_stored(kept: bytes, terms: Terms, owner: str) -> State:
+    """The vector in these bytes: bytes that have its length are the vector itself."""
+    length = terms.size * wire_type(terms).itemsize
+    whole = kept if terms.ragged or len(kept) >= length else zlib.decompressobj().decompress(kept, length)
+    return unpack_vector(whole, terms, owner)
 
 
 def _read_answer(path: Path) -> KeptAnswer:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from securetm.federation.party.kept import read_stored
 
 from securetm.accounting.ledger import Ledger
 from securetm.answers.route import compile_route
@@ -16,7 +15,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.party.party import Party
-from securetm.federation.party_store import PartyStore
+from securetm.federation.party_store import PartyStore, read_stored
 from securetm.federation.questions import JOINT, TRAIN
 from securetm.plans.profiles import cohort_of
 from securetm.sessions.identities import public_identity
