@@ -105,7 +105,8 @@ class CorpusBuilder:
             self._raw_length += len(record.text)
         self._blank.append(not record.text or record.text.isspace())
         self._texts += text_digest(record.text)
-        self._digests += _name_of(record)
+        known = record.label, record.party, record.date, record.person
+        self._digests += id_name(record.id) if record.id else text_name(record.text, known, record.embedding)
         self._take(record)
         self._waiting.append(_DOCUMENT)
         self.documents += 1
@@ -242,12 +243,6 @@ def repeated_ids(path: str, repeated: int) -> Mistake:
         path=path,
         repeated=repeated,
     )
-
-
-def _name_of(record: Record) -> bytes:
-    if record.id:
-        return id_name(record.id)
-    return text_name(record.text, (record.label, record.party, record.date, record.person), record.embedding)
 
 
 def _sixteens(raw: bytearray) -> Array:

@@ -362,13 +362,10 @@ def _joined_persons(parts: Sequence[Corpus]) -> tuple[Array | None, str]:
         numbering = f"documents of {len(columns)}" if part.persons is None else part.people
         if numbering not in shifts:
             shifts[numbering] = free
-            free += 1 + max((_highest(other) for other in parts if other.people == numbering), default=len(part))
+            alike = (other.persons for other in parts if other.people == numbering and len(other))
+            free += 1 + max((int(persons.max()) for persons in alike if persons is not None), default=len(part))
         columns.append(numbers + shifts[numbering])
     return np.concatenate(columns).astype(np.int64), "+".join(sorted(shifts))
-
-
-def _highest(part: Corpus) -> int:
-    return int(part.persons.max()) if part.persons is not None and len(part) else 0
 
 
 def least_keys(keys: Array, persons: Array | None) -> Array:

@@ -94,7 +94,11 @@ def jsonl_records(path: Path, columns: Columns, on_progress: OnProgress | None =
         cells = _object(text, path, line)
         if not roles:
             roles = {role: USUAL[role][0] for role in _SPARSE} | columns.found_in(cells.keys(), path, line)
-        _check_line(cells, roles, path, line)
+        if roles["text"] not in cells:
+            raise missing_column(path, line, roles["text"], "text")
+        for role in _STRICT:
+            if role not in roles and any(cells.get(name) is not None for name in USUAL[role]):
+                raise incomplete_column(path, line, role)
         yield record({role: cells.get(column) for role, column in roles.items()}, path, line)
     if not roles:
         raise empty_file(path)
@@ -108,14 +112,6 @@ def _object(text: str, path: Path, line: int) -> dict[str, Any]:
     if not isinstance(cells, dict):
         raise invalid_json(path, line)
     return cells
-
-
-def _check_line(cells: dict[str, Any], roles: dict[str, str], path: Path, line: int) -> None:
-    if roles["text"] not in cells:
-        raise missing_column(path, line, roles["text"], "text")
-    for role in _STRICT:
-        if role not in roles and any(cells.get(name) is not None for name in USUAL[role]):
-            raise incomplete_column(path, line, role)
 
 
 _ROWS = 256  # of a batch: the longest documents must still fit into memory
@@ -197,20 +193,15 @@ def folder_records(path: Path, columns: Columns, on_progress: OnProgress | None 
         raise unknown_format(path)
     total, done = sum(map(size_of, files)), 0
     for file in files:
-        text = _text_of_file(file)
+        with faults_named(file), file.open("rb") as stream:
+            raw = stream.read(LIMIT + 1)
+        if len(raw) > LIMIT:
+            raise document_too_long(file, 1)
         done += size_of(file)
         folders = file.relative_to(path).parts[:-1]
-        yield Record(text, label=folders[0] if folders else None)
+        yield Record(decoded(raw, file, 1), label=folders[0] if folders else None)
         if on_progress:
             on_progress(done, total)
-
-
-def _text_of_file(file: Path) -> str:
-    with faults_named(file), file.open("rb") as stream:
-        raw = stream.read(LIMIT + 1)
-    if len(raw) > LIMIT:
-        raise document_too_long(file, 1)
-    return decoded(raw, file, 1)
 
 
 def unknown_format(path: Path) -> Mistake:

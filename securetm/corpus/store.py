@@ -476,7 +476,11 @@ class CorpusStore:
         for path in (folder, folder / MANIFEST, folder / WORDS):
             if path.exists():
                 check_private(path)
-        known = _read_words(folder, manifest)
+        with _faults_named(str(folder / WORDS)):
+            raw = (folder / WORDS).read_bytes()
+        if digest_of(raw) != manifest.words_digest:
+            raise damaged_shard(str(folder / WORDS), "it does not hold the words that were written")
+        known = json.loads(raw)
         names = {role: np.array(known[role], dtype=np.str_) for role in manifest.names if role != "person"}
         return cls(folder, manifest, tuple(known["vocabulary"]), names)
 
@@ -579,15 +583,6 @@ def store_at(folder: str, digest: str, shards: tuple[int, ...]) -> CorpusStore:
     if store.identity != (folder, digest, shards):
         raise damaged_shard(str(Path(folder) / MANIFEST), "another corpus was built there meanwhile")
     return store
-
-
-def _read_words(folder: Path, manifest: Manifest) -> dict[str, list[str]]:
-    path = folder / WORDS
-    with _faults_named(str(path)):
-        raw = path.read_bytes()
-    if digest_of(raw) != manifest.words_digest:
-        raise damaged_shard(str(path), "it does not hold the words that were written")
-    return json.loads(raw)  # type: ignore[no-any-return]
 
 
 def _no_corpus(folder: Path) -> Mistake:

@@ -218,11 +218,6 @@ _CHECK = 8  # bytes of a row's checksum
 _TABLE = "CREATE TABLE IF NOT EXISTS embeddings (text BLOB PRIMARY KEY, numbers BLOB NOT NULL) WITHOUT ROWID"
 
 
-def cache_folder() -> Path:
-    """The folder of all embeddings that this user's processes keep."""
-    return user_cache() / "embeddings"
-
-
 class EmbeddingCache:
     """The embeddings of one model, in one file."""
 
@@ -290,7 +285,7 @@ class TextEmbedder:
     digest: str = ""  # of its weights; nothing: any
     max_tokens: int = MAX_TOKENS  # of a text that are read; 0: as many as the model can
     batch: int = 1  # texts at once
-    folder: Path = field(default_factory=cache_folder)  # in which embeddings are kept
+    folder: Path = field(default_factory=lambda: user_cache() / "embeddings")  # in which embeddings are kept
 
     @property
     def identity(self) -> str:

@@ -151,15 +151,12 @@ class Certificate:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of forms that later versions will refuse
                 certificate = cls(x509.load_pem_x509_certificate(content).public_bytes(Encoding.DER))
-                certificate._read_all()
+                # Every field that is used, so that damage is found now: the library reads each when it is asked for.
+                _ = certificate.public_key, certificate.names, certificate.federation, certificate.since, certificate.until
+                _ = certificate.parsed.extensions, certificate.parsed.signature_hash_algorithm
         except DAMAGED as problem:
             raise CertificateUnreadable(name, "it is no certificate, or damaged") from problem
         return certificate
-
-    def _read_all(self) -> None:
-        """Reads every field that is used, so that damage is found now: the library reads each when it is asked for."""
-        _ = self.public_key, self.names, self.federation, self.since, self.until
-        _ = self.parsed.extensions, self.parsed.signature_hash_algorithm
 
     @cached_property
     def parsed(self) -> x509.Certificate:

@@ -124,7 +124,10 @@ def _request(path: Path, table: _RequestTable) -> KeyRequest:
     name = check_name(table.name, path.name)
     identity, signature = _bytes(path, table, "identity", KEY), _bytes(path, table, "signature", SIGNATURE)
     require(table.holds >= 0, path.name, "holds", table.holds, "must be at least 0")
-    request = KeyRequest(name, identity, _signing_request(path, table), signature, _own_certificate(table), holds=table.holds)
+    own = Certificate.from_pem(table.certificate, table.name) if table.certificate else None
+    if own is not None:
+        check_form(own, table.name)
+    request = KeyRequest(name, identity, _signing_request(path, table), signature, own, holds=table.holds)
     if table.old_identity:
         old, consent = _bytes(path, table, "old_identity", KEY), _bytes(path, table, "consent", SIGNATURE)
         request = replace(request, old_identity=old, consent=consent)
@@ -162,14 +165,6 @@ def _signing_request(path: Path, table: _RequestTable) -> bytes:
     if not is_valid:
         raise _damaged(str(path), "its signing_request is not signed by the key in it")
     return signing.public_bytes(Encoding.DER)
-
-
-def _own_certificate(table: _RequestTable) -> Certificate | None:
-    if not table.certificate:
-        return None
-    certificate = Certificate.from_pem(table.certificate, table.name)
-    check_form(certificate, table.name)
-    return certificate
 
 
 def _damaged(path: str, problem: str) -> Mistake:

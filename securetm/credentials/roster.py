@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -69,12 +69,6 @@ def check_name(name: str, where: str, setting: str = "name") -> str:
     instead = f"call it {proposal}" if proposal and proposal != name else ""
     require(_NAME.fullmatch(name) is not None, where, setting, name, _RULE, instead=instead)
     return name
-
-
-def check_party_name(name: str, where: str) -> str:
-    """Returns the name of a party. The coordinator's name is its own."""
-    require(name != COORDINATOR, where, "name", name, "must not be the coordinator's name", instead="call the party otherwise")
-    return check_name(name, where)
 
 
 def proposed_name(name: str) -> str:
@@ -218,7 +212,9 @@ def _check_members(roster: FederationRoster) -> None:
     )
     require(roster.coordinator.name == COORDINATOR, "the roster", "name", roster.coordinator.name, f"must be {COORDINATOR}")
     for one in roster.parties:
-        check_party_name(one.name, "the roster")
+        problem, instead = "must not be the coordinator's name", "call the party otherwise"
+        require(one.name != COORDINATOR, "the roster", "name", one.name, problem, instead=instead)
+        check_name(one.name, "the roster")
     for one in roster.everybody:
         check_form(one.certificate, one.name)
         require(0 <= one.holds <= MOST_HELD, "the roster", "holds", one.holds, f"must be at least 0 and at most {MOST_HELD:,}")
@@ -259,16 +255,14 @@ class RosterChange:
 
 def changes(old: FederationRoster | None, new: FederationRoster) -> tuple[RosterChange, ...]:
     """A line for each member of either roster, in the order of the names after the coordinator."""
-    before = {one.name: one for one in old.everybody} if old else {}
-    return tuple(_changes(before, {one.name: one for one in new.everybody}, new.revoked))
-
-
-def _changes(before: dict[str, Member], after: dict[str, Member], revoked: frozenset[str]) -> Iterator[RosterChange]:
+    before, after = ({one.name: one for one in roster.everybody} if roster else {} for roster in (old, new))
+    found = []
     for name in sorted({*before, *after}, key=lambda name: (name != COORDINATOR, name)):
         member = after.get(name) or before[name]
         what = _what(before.get(name), after.get(name))
-        what = "revoked" if what == "left" and member.revocable & revoked else what
-        yield RosterChange(name, what, member.fingerprint, day_and_time(member.certificate.until), member.holds)
+        what = "revoked" if what == "left" and member.revocable & new.revoked else what
+        found.append(RosterChange(name, what, member.fingerprint, day_and_time(member.certificate.until), member.holds))
+    return tuple(found)
 
 
 def _what(before: Member | None, after: Member | None) -> str:

@@ -23,7 +23,10 @@ class ShardHolder:
 
     def __init__(self) -> None:
         self._work: TriedTask[Any] = TriedTask()
-        self._without_words()
+        nowhere = os.open(os.devnull, os.O_WRONLY)  # what a part prints may quote documents, and Ray keeps it in files
+        for stream in (1, 2):
+            os.dup2(nowhere, stream)
+        os.close(nowhere)
 
     def versions(self) -> str:
         """Of the machine that it runs on."""
@@ -39,14 +42,6 @@ class ShardHolder:
 
     def _answered(self, task: bytes) -> Any:
         return self._work.value()(unpacked(task))
-
-    @staticmethod
-    def _without_words() -> None:
-        """What a part prints may quote documents, and Ray keeps it in files."""
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for stream in (1, 2):
-            os.dup2(nowhere, stream)
-        os.close(nowhere)
 
 
 def check_versions(theirs: str) -> None:

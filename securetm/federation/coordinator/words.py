@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, State
+from securetm.contracts import Answer, Array
 from securetm.corpus.public_words import ranked_words
 from securetm.errors import Failed
 from securetm.federation.budget.forecast import MORE_WORDS, needed_by
@@ -19,7 +19,6 @@ from securetm.models.questions.word_sketch import words_in
 from securetm.models.questions.word_sums import ROUNDS as ROUNDS_OF_WORDS
 from securetm.models.questions.word_sums import WordSearch, found_words
 from securetm.models.questions.words import EmptyVocabulary, choose_vocabulary, merge_words, total_of
-from securetm.plans.agreement import Agreement
 from securetm.plans.profiles import words_in_sums
 from securetm.plans.schema import USUAL_LANGUAGE, Plan
 from securetm.settings import require
@@ -104,18 +103,18 @@ def tell_words(rounds: Rounds, words: tuple[str, ...], *, candidates: bool = Fal
     rounds.tell(message_of(words, candidates=candidates))
 
 
-def looked_up(agreement: Agreement) -> tuple[str, ...]:
-    """The public words that are looked up in noised sums, the most frequent first: of the list's language, or English."""
-    plan = agreement.plan
-    ranked = ranked_words(plan.vocabulary.language or USUAL_LANGUAGE, plan.tokeniser.make())
-    return tuple(dict.fromkeys((*ranked, *agreement.base_words)))
-
-
 def _candidates(rounds: Rounds) -> tuple[tuple[str, ...], int, Array]:
     """Asks for all words, the number of documents, and in how many of them each word occurs."""
     if rounds.agreement.plan.vocabulary.source == JOINT:
         return words_in(rounds.ask(JOINT, {}, keep=True))
-    candidates = _kept(rounds, COUNTED_AS) or check_countable(merge_words(rounds.ask(WORDS, {})))
+    candidates = _kept(rounds, COUNTED_AS)
+    if not candidates:  # they are counted by the parties if there are no more of them than these read
+        candidates = merge_words(rounds.ask(WORDS, {}))
+        size = len(message_of(candidates).words)
+        limits = f"has room for {MOST_CANDIDATES} words of {MOST_WORD_BYTES} bytes"
+        fits = len(candidates) <= MOST_CANDIDATES and size <= MOST_WORD_BYTES
+        problem = f"{limits}; the parties have {len(candidates)} of {size}"
+        require(fits, "[vocabulary]", "source", "union", problem)
     _keep(rounds, COUNTED_AS, candidates)
     tell_words(rounds, candidates, candidates=True)
     total = rounds.ask(FREQUENCIES, {}, keep=True).total
@@ -128,17 +127,17 @@ def _searched(rounds: Rounds) -> WordSearch:
 
     What was opened is kept before the next sum is asked for: no party answers the same question twice.
     """
-    search = WordSearch(looked_up(rounds.agreement))
+    plan, base = rounds.agreement.plan, rounds.agreement.base_words
+    ranked = ranked_words(plan.vocabulary.language or USUAL_LANGUAGE, plan.tokeniser.make())  # the most frequent first
+    search = WordSearch(tuple(dict.fromkeys((*ranked, *base))))
     for number in range(ROUNDS_OF_WORDS):
-        search.take(_kept_sum(rounds, number) or _asked_sum(rounds, number, search.about))
+        answer = _kept_sum(rounds, number)
+        if answer is None:
+            answer = rounds.ask(JOINT, search.about, keep=True)
+            facts = {"deviation": answer.deviation, "serial": rounds.serial, "numbers": rounds.numbers}
+            rounds.store.keep_state(SUM_OF_WORDS.format(number), dict(total_of(answer)), facts)
+        search.take(answer)
     return search
-
-
-def _asked_sum(rounds: Rounds, number: int, about: State) -> Answer:
-    answer = rounds.ask(JOINT, about, keep=True)
-    facts = {"deviation": answer.deviation, "serial": rounds.serial, "numbers": rounds.numbers}
-    rounds.store.keep_state(SUM_OF_WORDS.format(number), dict(total_of(answer)), facts)
-    return answer
 
 
 def _kept_sum(rounds: Rounds, number: int) -> Answer | None:
@@ -173,12 +172,3 @@ def chosen(
 def message_of(words: tuple[str, ...], *, candidates: bool = False) -> wire.Adopt:
     """Returns the message that tells the parties a list."""
     return wire.Adopt("\n".join(words).encode(), candidates)
-
-
-def check_countable(candidates: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns these words if the parties will count them, or refuses. The coordinator calls it."""
-    size = len(message_of(candidates).words)
-    problem = f"has room for {MOST_CANDIDATES} words of {MOST_WORD_BYTES} bytes; the parties have {len(candidates)} of {size}"
-    fits = len(candidates) <= MOST_CANDIDATES and size <= MOST_WORD_BYTES
-    require(fits, "[vocabulary]", "source", "union", problem)
-    return candidates

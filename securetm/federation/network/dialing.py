@@ -241,7 +241,14 @@ class _Conversation:
         with grpc.secure_channel(self.roster.address, credentials, tuple(options.items())) as channel:
             self._call = channel.stream_stream(METHOD)(chain.from_iterable(iter(self._out.get, None)))
             ended = threading.Event()
-            watcher = threading.Thread(target=self._end_when, args=(stop, ended), daemon=True)
+
+            def end_when_stopped() -> None:
+                while not ended.is_set():
+                    if stop.wait(0.2):
+                        self._call.cancel()
+                        return
+
+            watcher = threading.Thread(target=end_when_stopped, daemon=True)
             watcher.start()
             try:
                 yield
@@ -250,12 +257,6 @@ class _Conversation:
                 self._call.cancel()
                 ended.set()
                 watcher.join()
-
-    def _end_when(self, stop: threading.Event, ended: threading.Event) -> None:
-        while not ended.is_set():
-            if stop.wait(0.2):
-                self._call.cancel()
-                return
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from securetm.contracts import Budget, Unit
+from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.party.failure_log import FailureLog
-from securetm.federation.party_store import PartyStore
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, PAIRS, TRAIN, WORDS
 from securetm.federation.refusal_errors import BadState
 from securetm.plans.agreement import Agreement
@@ -57,11 +56,3 @@ def read_documents(words: tuple[str, ...], own: Corpus, agreement: Agreement, fa
     nothing = PartyDocuments(own.select(np.zeros(0, dtype=np.int64)))
     nothing.adopt(words, agreement)
     return replace(nothing, own=own)
-
-
-def note_lengths(documents: Corpus, budget: Budget | None, store: PartyStore) -> None:
-    """Writes lengths of documents into the party's store: the epsilon of a word times its length is a document's epsilon."""
-    lengths = documents.lengths()
-    if budget is not None and budget.unit is Unit.WORD and len(lengths):
-        at = np.percentile(lengths, (50, 95), method="higher")  # of an even number the longer one: rather overstated
-        store.keep_figures("document", {"median_words": float(at[0]), "p95_words": float(at[1])})

@@ -116,7 +116,11 @@ class PartyHome:
         path = self.run(agreement)
         private_folder(path.parent)
         store = HomeStore(path, identity)
-        held, before = documents_digest(corpus), store.get(_DOCUMENTS)
+        in_order = corpus.in_blocks()  # in which a corpus on disk has them
+        persons = b"" if in_order.persons is None else in_order.persons.tobytes()
+        labels = digest([list(in_order.vocabulary), persons.hex()])
+        # One digest of all documents and of whose they are. It is as secret as they are.
+        held, before = digest([content_digests(in_order).tobytes().hex(), labels.hex()]), store.get(_DOCUMENTS)
         if before is None:
             store.put(_DOCUMENTS, held)
         elif before != held:
@@ -145,11 +149,3 @@ class PartyHome:
         It follows from the key of the party's identity: a ledger that was lost and begun anew has the same one.
         """
         return hmac.digest(identity, _LABEL + f"{ledger.parent.name}/{ledger.name}".encode(), "sha256")[:TAG]
-
-
-def documents_digest(corpus: Corpus) -> bytes:
-    """Returns one digest of all documents and of whose they are, in their order. It is as secret as they are."""
-    corpus = corpus.in_blocks()  # in the order in which a corpus on disk has them
-    persons = b"" if corpus.persons is None else corpus.persons.tobytes()
-    labels = digest([list(corpus.vocabulary), persons.hex()])
-    return digest([content_digests(corpus).tobytes().hex(), labels.hex()])

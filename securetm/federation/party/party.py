@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from securetm.contracts import Message, State
+from securetm.contracts import Message
 from securetm.errors import Malformed, Refused, WrongSession
 from securetm.federation.origins import product_of
 from securetm.federation.party.answering import answer
@@ -119,19 +119,17 @@ def keep_model(own: PartyState, finish: wire.Finish) -> tuple[bytes, ...]:
     questions, model = own.questions, own.agreement.model
     if not questions.vocabulary or questions.candidates:
         raise BadState("no vocabulary has been agreed on")
-    state = questions.whole_state(finish.state) if own.learner is None else _own(own, finish)
+    if own.learner is None:
+        state = questions.whole_state(finish.state)
+    else:  # what this party learned, unless it missed a sum that the others learned from
+        state = own.learner.state
+        if finish.state:
+            raise BadState("the parties learn by themselves, so no model may come from the coordinator")
+        if own.learner.rounds != finish.rounds:
+            raise OutOfTurn(finish.rounds, own.learner.rounds)
     if finish.rounds:  # without a round there is nothing that a model could know
         write_bytes(own.store.folder / WORDS, "\n".join(questions.vocabulary).encode())
         origin = product_of(own.agreement, own.run, own.members, simulated=own.simulated)
         release(own.store.folder, model, state, questions.vocabulary, origin)
     own.finished = finish.rounds
     return ()
-
-
-def _own(own: PartyState, finish: wire.Finish) -> State:
-    """Returns the state that this party learned, or refuses where it missed a sum that the others learned from."""
-    if finish.state or own.learner is None:
-        raise BadState("the parties learn by themselves, so no model may come from the coordinator")
-    if own.learner.rounds != finish.rounds:
-        raise OutOfTurn(finish.rounds, own.learner.rounds)
-    return own.learner.state

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from securetm.contracts import Answer
-from securetm.federation.party.documents import note_lengths, read_documents
+from securetm.contracts import Answer, Unit
+from securetm.federation.party.documents import read_documents
 from securetm.federation.party.state import PartyState
 from securetm.federation.party_store import PartyStore
 from securetm.federation.questions import MOST_CANDIDATES, TRAIN
@@ -52,7 +52,10 @@ def adopt_words(own: PartyState, adopt: wire.Adopt) -> tuple[bytes, ...]:
         return ()  # the documents are read in these words already
     documents = read_documents(words, own.corpus, own.agreement, own.failure_log)
     with own.failure_log.logged():
-        note_lengths(documents.for_question(TRAIN), own.agreement.budget, own.store)
+        lengths = documents.for_question(TRAIN).lengths()
+        if own.agreement.unit is Unit.WORD and len(lengths):  # the epsilon of a word times its length is a document's epsilon
+            at = np.percentile(lengths, (50, 95), method="higher")  # of an even number the longer one: rather overstated
+            own.store.keep_figures("document", {"median_words": float(at[0]), "p95_words": float(at[1])})
     if own.learner is not None and not adopt.candidates:
         own.learner.begin(words, own.store.memory)
     # Last, so that after a failure the next message tries again.
