@@ -105,8 +105,8 @@ class CorpusBuilder:
             self._raw_length += len(record.text)
         self._blank.append(not record.text or record.text.isspace())
         self._texts += text_digest(record.text)
-        known = record.label, record.party, record.date, record.person
-        self._digests += id_name(record.id) if record.id else text_name(record.text, known, record.embedding)
+        named = record.label, record.party, record.date, record.person
+        self._digests += id_name(record.id) if record.id else text_name(record.text, named, record.embedding)
         self._take(record)
         self._waiting.append(_DOCUMENT)
         self.documents += 1
