@@ -314,12 +314,12 @@ class Ledger(Accounts):
         self._enter(SPENT, {"run": run, **what, "unit": unit, "about": dict(about), **(more or {})})
 
     def _check_open(self) -> None:
-        if self.ended:
+        if successor := self.ended:
             raise Mistake(
                 "{path} takes no more entries: {successor} succeeds it",
                 "begin a new run over these documents: its ledger begins with all that was spent of them",
                 path=str(self.path),
-                successor=self.ended,
+                successor=successor,
             )
 
     def _check_profile(self, run: str, about: Mapping[str, str | int]) -> None:
