@@ -212,8 +212,8 @@ def _check_members(roster: FederationRoster) -> None:
     )
     require(roster.coordinator.name == COORDINATOR, "the roster", "name", roster.coordinator.name, f"must be {COORDINATOR}")
     for one in roster.parties:
-        problem, instead = "must not be the coordinator's name", "call the party otherwise"
-        require(one.name != COORDINATOR, "the roster", "name", one.name, problem, instead=instead)
+        other, name = one.name != COORDINATOR, one.name
+        require(other, "the roster", "name", name, "must not be the coordinator's name", instead="call the party otherwise")
         check_name(one.name, "the roster")
     for one in roster.everybody:
         check_form(one.certificate, one.name)
