@@ -48,8 +48,8 @@ bench-peers: .venv-peers/.ready
 
 .venv-peers/.ready: Makefile
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check flwr==1.41.0 gensim==4.4.0 scikit-learn==1.9.1 tomotopy==0.14.0 torch==2.13.0 matplotlib==3.11.2 wordcloud==1.9.6 tqdm==4.70.1
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps contextualized-topic-models==2.6.1
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check flwr==1.41.0 gensim==4.4.0 scikit-learn==1.9.1 tomotopy==0.14.0 torch==2.13.0 matplotlib==3.11.2 wordcloud==1.9.6 tqdm==4.70.1 sentence-transformers==6.2.0 numba==0.68.1 pandas==3.1.1 igraph==0.11.9
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps contextualized-topic-models==2.6.1 bertopic==0.17.4 umap-learn==0.5.12 hdbscan==0.8.44 pynndescent==0.7.0 plotly==7.1.0 narwhals==2.29.0 turftopic==0.28.0 fastopic==1.0.1
 	touch $@
 
 # Flower with securetm in one environment: it wants older versions of protobuf, rich, typer and packaging than the other one has.

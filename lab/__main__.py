@@ -59,7 +59,7 @@ BENCHES: Mapping[str, str] = {
     name: f"bench.{name.replace('-', '_')}"
     for name in (
         "correlated-noise", "dp", "federation", "he", "lda", "neural", "noise", "private", "private-mh", "prodlda", "scale",
-        "sum",
+        "semantic", "sum",
     )
 }  # fmt: skip
 KINDS = {"reproduction": ("reproduce", REPRODUCTIONS), "bench": ("bench", BENCHES)}
@@ -92,11 +92,15 @@ def bench(
     keep: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep each row here as it comes, and measure none of these again.")
     ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="FIELD=VALUE", help="Only such cases, where it has some; may be repeated.")
+    ] = None,
     data: Data = None,
     json: Json = False,
 ) -> None:
     """Measures speed and memory side by side with peers, as ratios in one run."""
-    _measure("bench", name, {"parties": parties, "length": length, "documents": documents, "keep": keep}, data, json)
+    sizes = {"parties": parties, "length": length, "documents": documents, "keep": keep, "only": only or None}
+    _measure("bench", name, sizes, data, json)
 
 
 def _measure(kind: str, name: str, sizes: dict[str, Any], data: Path | None, json: bool, html: Path | None = None) -> None:

@@ -50,11 +50,17 @@ def dealt_out(corpus: Corpus, parties: int) -> dict[str, Corpus]:
 def begun(
     parties: Mapping[str, Corpus], words: Sequence[str], tables: Mapping[str, Any], *, recorded: bool = False
 ) -> Iterator[RunFolder]:
-    """A run of these parties, ready to be trained. `words` is the agreed vocabulary, `tables` the rest of the plan."""
+    """A run of these parties, ready to be trained. `words` is the agreed vocabulary or a list that securetm knows by name.
+
+    `tables` is the rest of the plan.
+    """
     with tempfile.TemporaryDirectory() as place:
-        listed = Path(place) / "words.txt"
-        listed.write_text("\n".join(words), "utf-8")
-        named = {"vocabulary": {"source": "file", "file": str(listed)}, "origins": {"vocabulary": _PUBLIC}}
+        if isinstance(words, str):
+            named: dict[str, Any] = {"vocabulary": {"source": "file", "file": words}}
+        else:
+            listed = Path(place) / "words.txt"
+            listed.write_text("\n".join(words), "utf-8")
+            named = {"vocabulary": {"source": "file", "file": str(listed)}, "origins": {"vocabulary": _PUBLIC}}
         plan = plan_from_tables({**tables, **named}, "the experiment")
         yield begin(Path(place) / "run", plan, parties, with_content=recorded)
 
@@ -70,6 +76,8 @@ class FederatedRun:
     spent: float | None  # epsilon, by the first party's ledger
     seconds: float  # of all roles one after the other, on this machine
     megabytes: float  # of all messages, up and down
+    processor: float = 0.0  # seconds of processor time of all roles
+    words: tuple[str, ...] = ()  # that were agreed on
 
 
 def _as_agreed(agreement: Agreement) -> Agreement:
@@ -85,11 +93,12 @@ def federated(
     """Trains one federation with new ledgers. `changed` may put a model that has no name into the agreement."""
     with begun(parties, words, tables) as run:
         run = replace(run, agreement=changed(run.agreement))
-        start = time.perf_counter()
+        start, processor = time.perf_counter(), time.process_time()
         trained = train(run, Unwatched())
-        seconds = time.perf_counter() - start
+        seconds, processor = time.perf_counter() - start, time.process_time() - processor
         transcript = Transcript(run.path / "transcript")
         sent = sum(transcript.traffic())
         transcript.close()
         agreement, spent = run.agreement, spent_by(run, run.members[0])["epsilon"]
-        return FederatedRun(agreement.model, trained.state, agreement.plan, trained.rounds, spent, seconds, sent / 1e6)
+        learned = (agreement.model, trained.state, agreement.plan, trained.rounds)
+        return FederatedRun(*learned, spent, seconds, sent / 1e6, processor, agreement.words or ())

@@ -17,6 +17,7 @@ from typing import Any
 
 from lab.measuring import OnProgress, Row, stepper
 from lab.research_corpora import chosen_folder, looking_in
+from securetm.errors import BadSetting
 
 Key = Mapping[str, Any]
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -55,6 +56,22 @@ class KeptRows:
 
 def _text(key: Key) -> str:
     return json.dumps(key, sort_keys=True)
+
+
+def fits(key: Key, only: Sequence[str], where: str) -> bool:
+    """Whether a key fits every `field=value` of `only`; several values of one field are alternatives."""
+    wanted: dict[str, set[str]] = {}
+    for one in only:
+        field, _, value = one.partition("=")
+        wanted.setdefault(field.strip(), set()).add(value.strip())
+    if unknown := wanted.keys() - key.keys():
+        problem = f"must be FIELD=VALUE with one of the fields {', '.join(key)}"
+        raise BadSetting(where, "--only", ", ".join(sorted(unknown)), problem)
+    return all(_shown(key[field]) in values for field, values in wanted.items())
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def made(

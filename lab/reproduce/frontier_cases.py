@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lab.documents import JudgedDocuments
+from lab.keeping import fits
 from lab.research_corpora import INSTEAD, PUBLIC, newsgroups_file, public_words, read_newsgroups, research_file
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
@@ -65,23 +66,11 @@ class FrontierBlock:
 
 def chosen(cases: Iterable[FrontierCase], only: Sequence[str]) -> list[FrontierCase]:
     """The cases that fit every `field=value` of `only`; several values of one field are alternatives."""
-    wanted: dict[str, set[str]] = {}
-    for one in only:
-        field, _, value = one.partition("=")
-        wanted.setdefault(field.strip(), set()).add(value.strip())
-    found = [case for case in cases if all(_value(case, field, only) in values for field, values in wanted.items())]
+    where = "reproduce private-frontier"
+    found = [case for case in cases if fits(case.key(), only, where)]
     if not found:
-        raise BadSetting("reproduce private-frontier", "--only", " ".join(only), "fits no case")
+        raise BadSetting(where, "--only", " ".join(only), "fits no case")
     return found
-
-
-def _value(case: FrontierCase, field: str, only: Sequence[str]) -> str:
-    fields: Mapping[str, Any] = case.key()
-    if field not in fields:
-        problem = f"must be FIELD=VALUE with one of the fields {', '.join(fields)}"
-        raise BadSetting("reproduce private-frontier", "--only", " ".join(only), problem)
-    value = fields[field]
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 WORDS = 1_000
