@@ -404,7 +404,10 @@ class RequestLimits:
     def _public(self) -> int:
         """Returns the bytes of the public knowledge that a finished model may hold."""
         model, words = self.questions.agreement.model, len(self.questions.vocabulary)
-        each = model.most_shown_topics * 8 + MOST_DIMENSIONS * 4 + 8  # topics, vectors, frequencies
+        rows = model.embedding_size * 4 if model.among_embeddings else 0
+        each = (
+            model.most_shown_topics * 8 + MOST_DIMENSIONS * 4 + 8 + rows
+        )  # topics, vectors, frequencies, vectors as they came
         return words * each if model.starts_public else 0
 
     def _stated(self) -> int:

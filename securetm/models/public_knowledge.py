@@ -16,6 +16,7 @@ from securetm.contracts import Array, State
 from securetm.models.fixed_order import product, product_transposed
 
 TOPICS, VECTORS, FREQUENCIES = "public_topics", "public_vectors", "public_frequencies"  # arrays of a state
+ROWS = "public_rows"  # another one, of a model whose words stand among embeddings
 MOST_DIMENSIONS = 64  # of vectors in a state
 
 
@@ -26,14 +27,16 @@ class PublicKnowledge:
     topics: Array  # topics x words, float64: rows sum to one and no word is impossible
     vectors: Array  # words x dimensions, float32: rows of length 1, zeros for a word that the source does not know
     frequencies: Array | None = None  # words, float64: they sum to one, and each is above 0; None where there are none
-    rows: Array = field(default_factory=lambda: np.zeros((0, 0)))  # the vectors as they came, of length 1; not kept in a state
+    rows: Array = field(default_factory=lambda: np.zeros((0, 0)))  # the vectors as they came, of length 1
 
     @classmethod
     def kept_in(cls, state: State) -> Self | None:
         """The public knowledge in a model's state; None where the training began without it."""
-        return cls(state[TOPICS], state[VECTORS], state.get(FREQUENCIES)) if TOPICS in state else None
+        kept = {} if ROWS not in state else {"rows": state[ROWS]}
+        return cls(state[TOPICS], state[VECTORS], state.get(FREQUENCIES), **kept) if TOPICS in state else None
 
     def arrays(self) -> Mapping[str, Array]:
+        """For a state, without the vectors as they came."""
         kept = {} if self.frequencies is None else {FREQUENCIES: self.frequencies}
         return {TOPICS: self.topics, VECTORS: self.vectors, **kept}
 
@@ -45,26 +48,26 @@ class PublicKnowledge:
 
 def without_public(state: State) -> State:
     """The state without public knowledge: parties do not need it to answer."""
-    return {name: array for name, array in state.items() if name not in (TOPICS, VECTORS, FREQUENCIES)}
+    return {name: array for name, array in state.items() if name not in (TOPICS, VECTORS, FREQUENCIES, ROWS)}
 
 
 def public_fits(state: State, topics: int, words: int) -> bool:
     """Whether a state, which may come from a file, has public knowledge with such shapes and possible values, or none."""
-    found = {name: state[name] for name in (TOPICS, VECTORS, FREQUENCIES) if name in state}
+    found = {name: state[name] for name in (TOPICS, VECTORS, FREQUENCIES, ROWS) if name in state}
     if not found:
         return True
     if TOPICS not in found or VECTORS not in found:
         return False
     size = found[VECTORS].shape[1] if found[VECTORS].ndim == 2 else 0
-    shapes = {TOPICS: (topics, words), VECTORS: (words, size), FREQUENCIES: (words,)}
-    types = {TOPICS: np.float64, VECTORS: np.float32, FREQUENCIES: np.float64}
+    rows = found.get(ROWS, found[VECTORS]).shape[1:]
+    shapes = {TOPICS: (topics, words), VECTORS: (words, size), FREQUENCIES: (words,), ROWS: (words, *rows)}
+    types = {TOPICS: np.float64, VECTORS: np.float32, FREQUENCIES: np.float64, ROWS: np.float32}
     formed = all(array.shape == shapes[name] and array.dtype == types[name] for name, array in found.items())
     if not formed or not 1 <= size <= MOST_DIMENSIONS or not all(np.isfinite(array).all() for array in found.values()):
         return False
-    shares = [array for name, array in found.items() if name != VECTORS]
-    return bool(np.abs(found[VECTORS]).max(initial=0) <= 1.01) and all(
-        bool(array.min(initial=1) > 0 and np.allclose(array.sum(axis=-1), 1)) for array in shares
-    )
+    shares = [array for name, array in found.items() if name in (TOPICS, FREQUENCIES)]
+    of_length_1 = all(np.abs(found[name]).max(initial=0) <= 1.01 for name in (VECTORS, ROWS) if name in found)
+    return of_length_1 and all(bool(array.min(initial=1) > 0 and np.allclose(array.sum(axis=-1), 1)) for array in shares)
 
 
 _GRID = 4096.0  # steps in 1: vectors that differ less are the same

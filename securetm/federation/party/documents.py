@@ -29,13 +29,15 @@ class PartyDocuments:
     def adopt(self, vocabulary: tuple[str, ...], agreement: Agreement) -> None:
         """Reads the documents in the agreed words, and splits off the held-out ones."""
         whole = self.own.project(vocabulary)
-        self.agreed = whole.select(np.flatnonzero(whole.lengths() > 0))
+        self.agreed = _with_words(whole)
+        read = self.agreed if agreement.model.learns_words_only else whole
         plan, alone = agreement.plan, agreement.unit is not Unit.PERSON and agreement.budget is not None
         # The least key of a person's documents decides on which side of the split all of them are. Where each document is
         # protected by itself, it must not move other documents of its person. Keys do not depend on words, and lengths are
         # public where single words are protected: then the split does not depend on the words.
-        drawn = self.agreed.without_persons() if alone else self.agreed
-        self.train, self.held_out = drawn.split(1 - plan.training.held_out, plan.seed)
+        drawn = read.without_persons() if alone else read
+        self.train, held_out = drawn.split(1 - plan.training.held_out, plan.seed)
+        self.held_out = _with_words(held_out)  # of others no word can be predicted
 
     def for_question(self, name: str) -> Corpus:
         """Returns the documents that this question reads."""
@@ -45,6 +47,10 @@ class PartyDocuments:
         if documents is None:
             raise BadState("no vocabulary has been agreed on")
         return documents
+
+
+def _with_words(documents: Corpus) -> Corpus:
+    return documents.select(np.flatnonzero(documents.lengths() > 0))
 
 
 def read_documents(words: tuple[str, ...], own: Corpus, agreement: Agreement, failure_log: FailureLog) -> PartyDocuments:
