@@ -116,6 +116,58 @@ def test_a_topic_without_documents_stays_where_it_was() -> None:
     assert moved.sum() == 1
 
 
+def test_a_document_between_centres_is_shared_and_one_near_a_single_one_is_not() -> None:
+    model = SemanticTopics(n_topics=3, embedding_size=SIZE, of_words=0.01)
+    axes = np.eye(SIZE)[:3]
+    between, near = axes[:2].sum(axis=0), axes[2]
+    held = HeldDocuments(
+        sparse.csr_array(np.ones((2, 1), dtype=np.int32)),
+        ("word",),
+        np.arange(2, dtype=np.uint64),
+        embeddings=np.array([between, near]),
+    )
+    state = {**model.start(("word",), np.random.default_rng(0)), "centres": axes}
+    clipped_sum = ClippedRowSum(model.query(state).terms, 1.0)
+    model.query(state).answer(held, clipped_sum, {}, np.random.default_rng(0))
+    total = clipped_sum.blocks()
+    shared, own = np.sqrt(np.square(total["centres"]).sum(axis=1) / 0.97)[:2], np.abs(total["centres"][2])
+    np.testing.assert_allclose(shared, 0.5**0.5, atol=1e-3)
+    np.testing.assert_allclose(own, 0.97**0.5 * axes[2], atol=1e-3)
+    assert np.count_nonzero(total["sizes"]) == 2  # each document is counted at one topic
+
+
+def test_words_of_topics_are_those_that_the_others_have_less() -> None:
+    """c-TF-IDF: a word that all topics have alike is not what any of them is about."""
+    model = SemanticTopics(n_topics=2, embedding_size=SIZE)
+    state = {
+        **model.start(("common", "one", "two"), np.random.default_rng(0)),
+        "counts": np.array([[50, 40, 0], [50, 0, 40.0]]),
+    }
+    assert model.topics(state).argmax(axis=1).tolist() == [1, 2]
+    assert model.by_word(state).argmax(axis=0).tolist() == [0, 0]
+    np.testing.assert_allclose(model.topics(state).sum(axis=1), 1.0)
+
+
+def test_behind_much_noise_the_words_of_a_topic_are_those_that_its_centre_is_near_in_public() -> None:
+    corpus, vectors, _ = planted(600)
+    model, state = learned(corpus, vectors, deviation=1e5, rounds=1)
+    near = state["centres"] @ np.array(vectors).T
+    chosen = np.argsort(-model.topics(state), axis=1)[:, :5]
+    for topic, words in enumerate(chosen):
+        assert (near[topic, words] > np.median(near[topic])).all()
+
+
+def test_a_state_with_public_words_of_another_kind_does_not_fit() -> None:
+    corpus, vectors, _ = planted(12)
+    model = SemanticTopics(n_topics=SUBJECTS, embedding_size=SIZE)
+    state = model.started(corpus.vocabulary, public_knowledge(vectors, SUBJECTS), np.random.default_rng(0))
+    rows = state["public_rows"]
+    assert model.fits(state, WORDS)
+    assert not model.fits({name: array for name, array in state.items() if name != "public_rows"}, WORDS)
+    assert not model.fits({**state, "public_rows": np.ascontiguousarray(rows[:, :-1])}, WORDS)
+    assert not model.fits({**state, "public_rows": rows[:-1]}, WORDS)
+
+
 # ---- bounds -----------------------------------------------------------------------------------------------------------------
 
 
