@@ -55,6 +55,18 @@ class DocumentRows(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
+def set_vectors(embeddings: Array, length: float, out: Array) -> None:
+    """Embeddings of that length, cut off towards zero at the grid; zeros for one whose length is zero or no number."""
+    for d in range(len(embeddings)):
+        squares = 0.0
+        for i in range(embeddings.shape[1]):
+            squares += np.float64(embeddings[d, i]) ** 2
+        factor = length / math.sqrt(squares) / _GRID if 0.0 < squares < np.inf else 0.0
+        for i in range(embeddings.shape[1]):
+            out[d, i] = np.trunc(factor * np.float64(embeddings[d, i])) * _GRID if factor > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True)
 def set_parts(near: Array, within: float, out: Array) -> None:
     """How much of each document each centre gets: most of the nearest, none of one that is nearer by `within` less.
 
@@ -113,6 +125,19 @@ def summed(rows: DocumentRows, weights: Array, words: int) -> tuple[Array, Array
 
 
 @njit(cache=True, nogil=True)
+def length_of(d: int, rows: DocumentRows) -> float:
+    """The l2 norm of one document's row."""
+    parts, numbers, squares, lost = 0.0, 0.0, rows.size**2, 0.0
+    for z in range(rows.parts.shape[1]):
+        parts += rows.parts[d, z] ** 2  # exact, as are the squares of numbers on a grid
+    for i in range(rows.vectors.shape[1]):
+        numbers += np.float64(rows.vectors[d, i]) ** 2
+    squares, lost = plus(squares, lost, parts * numbers)
+    squares, lost = plus(squares, lost, (rows.ends[d + 1] - rows.ends[d]) * rows.each[d] ** 2)
+    return math.sqrt(squares + lost)
+
+
+@njit(cache=True, nogil=True)
 def lengths_of(order: Array, groups: Array, rows: DocumentRows, words: int) -> Array:
     """The l2 norm of each group's summed rows; group g is documents `order[groups[g]:groups[g + 1]]`."""
     k, numbers = rows.parts.shape[1], rows.vectors.shape[1]
@@ -120,6 +145,9 @@ def lengths_of(order: Array, groups: Array, rows: DocumentRows, words: int) -> A
     out = np.empty(len(groups) - 1)
     for g in range(len(out)):
         squares = 0.0
+        if groups[g + 1] - groups[g] == 1:
+            out[g] = length_of(order[groups[g]], rows)
+            continue
         for d in order[groups[g] : groups[g + 1]]:
             add_row(d, 1.0, rows, centres, sizes, of_words)
         for d in order[groups[g] : groups[g + 1]]:
@@ -334,15 +362,17 @@ class DocumentClusters:
     @classmethod
     def near(cls, model: SemanticTopics, centres: Array, documents: Any, words: int) -> DocumentClusters:
         """Each document's row at the centres that it is near to."""
-        shares, read = model.shares_of_parts, model.read(documents)
-        near = product_transposed(read, centres)
+        shares, embeddings = model.shares_of_parts, check_embeddings(documents.embeddings, model.embedding_size)
+        vectors = np.empty(embeddings.shape, dtype=np.float32)  # which holds every number of the grid
+        set_vectors(embeddings, _ROOM * shares["centres"], vectors)
+        near = product_transposed(vectors, (centres / shares["centres"]).astype(np.float32))
         parts = np.empty_like(near)
         set_parts(near, model.shared_within, parts)
         ends, named, _ = BagDocuments.from_counts(documents.counts, words).bags
         each = _cut_off(shares["counts"] / np.sqrt(np.maximum(np.diff(ends), 1)))
         size = float(_cut_off(np.array(shares["sizes"])))
-        rows = DocumentRows(near.argmax(axis=1), parts, _cut_off(shares["centres"] * read), size, ends, named, each)
-        return cls(1.0 - near.max(axis=1), rows, words)
+        rows = DocumentRows(near.argmax(axis=1), parts, vectors, size, ends, named, each)
+        return cls(1.0 - near.max(axis=1).astype(np.float64), rows, words)
 
     def norms(self, owners: Array) -> Array:
         """The l2 norm of each owner's rows, summed over all its documents."""
