@@ -74,4 +74,4 @@ $(READY): requirements.txt pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-stubs .venv-peers .venv-flower dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-stubs .venv-peers .venv-flower dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis .numba_cache

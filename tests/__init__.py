@@ -1,0 +1,3 @@
+from . import kernel_cache
+
+kernel_cache.use()  # before anything loads Numba

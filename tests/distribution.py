@@ -16,6 +16,13 @@ import pytest
 
 MEMORY, ROOM = Path("/dev/shm"), 4 << 30  # a file system in memory, and the bytes that must be free there
 APART = ("tests/docs/test_blocks.py",)
+SOURCE = (  # they read the whole source, which is parsed once
+    "tests/test_house.py",
+    "tests/test_sentences.py",
+    "tests/test_wording.py",
+    "tests/test_foreign_text.py",
+    "tests/mutations/test_faults.py",
+)
 # On a fresh clone the first file compiles the kernels that most tests use. Meanwhile the other process runs files that compile
 # none of them, so that none is compiled twice.
 LONG = (
@@ -55,7 +62,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def group_of(nodeid: str) -> str:
     """Tests of one group run in one process, one after the other."""
     file = nodeid.split("::", 1)[0]
-    return nodeid if file in APART else file
+    return nodeid if file in APART else SOURCE[0] if file in SOURCE else file
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from securetm.errors import error_classes
 
-PACKAGE = Path(__file__).resolve().parents[1] / "securetm"
+from .source_trees import files, tree
+
 LIST = Path(__file__).with_name("sentences.txt")
 _WORDS = 3  # in a sentence, at least: shorter texts are names of settings and places
 
@@ -30,11 +31,11 @@ def _of_classes() -> Iterator[str]:
 def _of_calls() -> Iterator[str]:
     """What errors are made with where they are raised, and what `require` says of a setting."""
     makers = {"BadSetting", "Failed", "Mismatch", "Mistake", "check_setting", "require", *error_classes()}
-    trees = [ast.parse(path.read_bytes()) for path in sorted(PACKAGE.rglob("*.py"))]
-    functions = (one for tree in trees for one in tree.body if isinstance(one, ast.FunctionDef) and one.returns)
+    trees = [tree(path) for path in files()]
+    functions = (one for module in trees for one in module.body if isinstance(one, ast.FunctionDef) and one.returns)
     makers |= {one.name for one in functions if ast.unparse(one.returns) in {"Failed", "Mismatch", "Mistake"}}
-    for tree in trees:
-        for node in ast.walk(tree):
+    for module in trees:
+        for node in ast.walk(module):
             if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in makers:
                 for said in (*node.args, *(one.value for one in node.keywords)):
                     if len((text := _text(said)).split()) >= _WORDS:

@@ -30,7 +30,7 @@ from securetm.reports.topics import topics_csv
 from securetm.runs.finished import FederationResult
 from tests.reports.audits import AUDIT, finding
 from tests.reports.standings import facts
-from tests.test_house import PACKAGE, files, tree
+from tests.source_trees import PACKAGE, files, tree
 
 NASTY = "a\x1b]0;title\x07b\x9b2Jc\r\u202ed\ue000\u00a0é"
 # what a terminal or a reader obeys: escape sequences in 7 and 8 bits, a bell, a turned line, an invisible tag

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "securetm"
-GENERATED = {"wire_pb2.py", "network_pb2.py"}
+from .source_trees import ROOT, files, tree
+
 LONGEST = 800  # lines of a file
 
 # Module-level names that a function changes, with the reason.
@@ -44,18 +42,6 @@ GUESSES = {
     "securetm/models/given_documents.py: hasattr(…, 'keys')": MATRIX,
     "securetm/plans/recommend.py: getattr(…, name)": "a setting that a plan names, which the model's defaults may lack",
 }
-
-
-@cache
-def files() -> tuple[Path, ...]:
-    """All files of the package that people write."""
-    return tuple(path for path in sorted(PACKAGE.rglob("*.py")) if path.name not in GENERATED)
-
-
-@cache
-def tree(path: Path) -> ast.Module:
-    """A file as a syntax tree."""
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def place(path: Path, node: ast.AST) -> str:

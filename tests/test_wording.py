@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 
 from securetm.accounting.ledger.ledger import BudgetExhausted
 from securetm.wording import downward, downward_figure, downward_share, downward_whole, upward, upward_figure, upward_share
-from tests.test_house import PACKAGE, ROOT, files, tree
+from tests.source_trees import PACKAGE, ROOT, files, tree
 
 EXACT = 1e-12  # relative: what a floating-point sum adds by itself is no bound's
 BUDGETS = some.floats(0, 1e12)

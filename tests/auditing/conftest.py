@@ -91,13 +91,29 @@ def recorded(parties: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFac
 def _trained(
     path: Path, parties: Mapping[str, Corpus], profile: str, batch: int, rounds: int, with_content: bool, hidden: int
 ) -> RunFolder:
-    tables = {
+    model = {"name": "prodlda", "n_topics": 5, "hidden": hidden, "batch": batch}
+    return made_run(path, parties, plan_tables(profile, model, rounds), with_content=with_content)
+
+
+def plan_tables(
+    profile: str, model: Mapping[str, Any], rounds: int, words: Path | None = None, **training: Any
+) -> dict[str, Any]:
+    """What a plan says. Its words are found together, or stand in a public file."""
+    found = {"min_documents": 1, "max_share": 1.0, "most_candidates": 1000}
+    return {
         "profile": profile,
-        "model": {"name": "prodlda", "n_topics": 5, "hidden": hidden, "batch": batch},
-        "training": {"rounds": rounds, "held_out": 0.1},
-        "vocabulary": {"min_documents": 1, "max_share": 1.0, "most_candidates": 1000},
+        "model": model,
+        "training": {"rounds": rounds, "held_out": 0.1, **training},
+        "vocabulary": {"source": "file", "file": str(words)} if words else found,
+        "origins": {"vocabulary": "made up"} if words else {},
     }
-    return made_run(path, parties, tables, with_content=with_content)
+
+
+def public_list(parties: Mapping[str, Corpus], place: Path, most: int | None = None) -> Path:
+    """A public list of the words of these documents, or of the first of them."""
+    path = place / "words.txt"
+    path.write_text("\n".join(sorted({word for corpus in parties.values() for word in corpus.vocabulary})[:most]), "utf-8")
+    return path
 
 
 def made_run(

@@ -125,7 +125,7 @@ def test_an_attack_that_fails_ends_no_audit_of_a_given_run(
     assert [one.outcome.verdict for one in found.findings] == [NOT_TESTED, NOT_TESTED]
     assert "the attack itself failed on this run (ZeroDivisionError)" in found.findings[0].outcome.why
     with pytest.raises(ZeroDivisionError):  # on runs of our own it has to be seen
-        audit(plan)
+        audit(write_plan(tmp_path / "own.toml", documents_file, profiles=["open"], batch=2))
 
 
 def test_a_given_run_is_tried_beside_the_baseline(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:

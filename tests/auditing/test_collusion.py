@@ -18,7 +18,6 @@ from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.auditing.parts.gradients import GRADIENT, without
 from securetm.auditing.parts.reconstruction_scores import EXACT
 from securetm.auditing.recorded import view_of
-from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
 from securetm.auditing.views import AdversaryView, Message, questions_in, totals
 from securetm.contracts import Terms
@@ -28,7 +27,7 @@ from securetm.sessions.framing import HASH, head
 from securetm.stages import Unwatched
 from securetm.threats import read_threat_model
 
-from .conftest import PARTIES, Recorded, write_plan
+from .conftest import PARTIES, Recorded
 from .tried import EYES, settings, tried
 
 BATCH = 25
@@ -95,26 +94,6 @@ def test_what_the_keys_leave_of_two_messages_is_what_subtracting_leaves_of_the_t
     for one in honest:  # as wide as the ring, and flat: numbers under a mask
         ring = np.rint(one.blocks[GRADIENT] / grid) / 2.0**32
         assert abs(ring.std() - 1 / np.sqrt(12)) < 0.01
-
-
-@pytest.mark.slow
-def test_an_audit_tries_it_with_the_helpers_that_a_plan_names(tmp_path: Path, documents_file: Path) -> None:
-    changes = {
-        "attack": "collusion",
-        "threat_model": "colluding_parties",
-        "helpers": 3,
-        "measure": EXACT,
-        "effort": {"rounds": 1},
-    }
-    plan = write_plan(tmp_path / "helped.toml", documents_file, batch=25, **changes, confidence=0.95)
-    baseline, finding = audit(plan).findings
-    assert (baseline.run.profile, baseline.outcome.verdict) == ("open", "refuted")
-    assert (finding.run.profile, finding.outcome.verdict) == (
-        "masked",
-        "refuted",
-    )  # what is in the sum of two, and not whose it is
-    alone = next(one for one in finding.outcome.beside if one.measure == ALONE)
-    assert alone.hits == 0
 
 
 # ---- noise ---------------------------------------------------------------------------------------------------------
@@ -198,6 +177,3 @@ def test_no_claim_is_made_with_a_helper_where_one_key_serves_all(name: str) -> N
     assert made == [0]
     said = " ".join(read_threat_model("lone_coordinator").out_of_scope)
     assert "a single party that gives the shared secret key to the coordinator" in said
-
-
-# ---- what is claimed with so many helpers --------------------------------------------------------------------------

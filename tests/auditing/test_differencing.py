@@ -28,6 +28,7 @@ from securetm.federation.wire import wire
 from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
 
+from .conftest import plan_tables
 from .tried import Tried, settings, tried
 
 JOINT_WORDS = {"vocabulary.source": "joint", "vocabulary.max_share": 1.0, "vocabulary.most_candidates": 1000}
@@ -106,15 +107,8 @@ class _AsksFewer(Coordinator):
 @pytest.fixture
 def liar(tmp_path_factory: pytest.TempPathFactory, parties: dict[str, object]) -> Iterator[tuple[RunFolder, _AsksFewer]]:
     """Real parties under the profile that is made for an active coordinator."""
-    plan = plan_from_tables(
-        {
-            "profile": "masked_strict",
-            "model": {"name": "prodlda", "n_topics": 5, "hidden": 64, "batch": 25},
-            "training": {"rounds": 3, "held_out": 0.1},
-            "vocabulary": {"min_documents": 1, "max_share": 1.0, "most_candidates": 1000},
-        },
-        "a test",
-    )
+    model = {"name": "prodlda", "n_topics": 5, "hidden": 64, "batch": 25}
+    plan = plan_from_tables(plan_tables("masked_strict", model, 3), "a test")
     folder = begin(tmp_path_factory.mktemp("lied") / "run", plan, parties, with_content=True)  # type: ignore[arg-type]
     eyes, profile = Watch(), folder.agreement.profile
     transcript = Transcript(folder.path / "transcript", with_content=True)

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from securetm.auditing.plans import AuditPlan, Trial, count_of_tests, read_audit
 from securetm.auditing.record import NOT_REFUTED, Audit, Finding, Measured
 from securetm.auditing.runner import audit, keep_findings
 from securetm.auditing.verdicts import corrected
-from securetm.errors import Failed, NotFound
+from securetm.errors import Failed
 from securetm.federation.soundness import check
 from securetm.models import MODELS
 from securetm.plans.profiles import profile_names
@@ -48,21 +49,25 @@ BOUND = {"profile", "mechanisms", "aggregation", "corpus", "threat model", "atta
 AGAIN = "run `securetm audit full --evidence audits/evidence`"
 
 
-def stale(evidence: Evidence) -> tuple[str, ...]:
-    """Why kept findings no longer hold; empty if all do, or if their plan was deleted."""
-    try:
-        trials = trials_by_hash(kept_results.read_audit_plan(evidence.plan))
-    except NotFound:
-        trials = {}
-    return tuple(dict.fromkeys(reason for one in evidence.findings for reason in changed_since(one, evidence.plan, trials)))
+def stale(evidence: Evidence, trials: Mapping[str, Trial] | None = None) -> tuple[str, ...]:
+    """Why kept findings no longer hold, beside the trials of their plan; empty if all do."""
+    known = trials_by_hash(kept_results.read_audit_plan(evidence.plan)) if trials is None else trials
+    return tuple(dict.fromkeys(reason for one in evidence.findings for reason in changed_since(one, evidence.plan, known)))
+
+
+@pytest.fixture(scope="module")
+def shelf() -> Mapping[str, Mapping[str, Trial]]:
+    """The trials of each plan that something was kept of."""
+    return {plan: trials_by_hash(read_audit_plan(plan)) for plan in {read_evidence(path).plan for path in COMMITTED}}
 
 
 # ---- what is committed ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.name)
-def test_committed_evidence_speaks_of_what_is_there(path: Path) -> None:
-    reasons = stale(read_evidence(path))
+def test_committed_evidence_speaks_of_what_is_there(path: Path, shelf: Mapping[str, Mapping[str, Trial]]) -> None:
+    kept = read_evidence(path)
+    reasons = stale(kept, shelf[kept.plan])
     assert not reasons, f"audits/evidence/{path.name}: {'; '.join(reasons)}; {AGAIN}"
 
 

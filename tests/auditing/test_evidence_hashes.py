@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,14 +13,28 @@ from securetm.auditing import bindings
 from securetm.auditing.bindings import bound_to, closure
 from securetm.auditing.plans import Trial, read_audit_plan
 
+from ..quick_part import quick
 from .copied_source import CopiedSource
 
 BOUND = {"profile", "mechanisms", "aggregation", "corpus", "threat model", "attack", "judging", "trial"}
 
 
-def _of_noise(measure: str = "share of one sum's epsilon that is shown, if the noise is Gaussian") -> Trial:
+MEASURE = "share of one sum's epsilon that is shown, if the noise is Gaussian"
+KNOWN: dict[str, Mapping[str, str]] = {}
+
+
+@cache
+def _of_noise(measure: str = MEASURE) -> Trial:
     found = [t for t in read_audit_plan("empirical_epsilon").trials if t.attack == "many_run_epsilon" and t.measure == measure]
     return replace(found[0], profiles=("open", "dp-local"))
+
+
+def _unchanged(trial: Trial, profile: str) -> Mapping[str, str]:
+    """What a result is bound to by the source as it is: to be asked before a test changes anything."""
+    key = f"{trial} {profile}"
+    if key not in KNOWN:
+        KNOWN[key] = bound_to(trial, profile)
+    return KNOWN[key]
 
 
 def _modules(roots: tuple[str, ...], within: tuple[str, ...]) -> set[str]:
@@ -50,43 +66,44 @@ def test_a_part_of_another_package_is_bound_with_what_it_uses_of_this_one(
         closure(("nobodys_attack",), ("auditing.",))
 
 
-@pytest.mark.parametrize(
-    ("changed", "what"),
-    [
-        ("accounting/composition.py", {"accounting"}),  # what makes one epsilon of all answers
-        pytest.param("accounting/losses.py", {"accounting"}, marks=pytest.mark.slow),
-        pytest.param("accounting/ledger/accounts.py", {"accounting"}, marks=pytest.mark.slow),
-        pytest.param("federation/budget/prices.py", {"accounting"}, marks=pytest.mark.slow),
-        pytest.param("corpus/docstrings.py", {"corpus"}, marks=pytest.mark.slow),
-        ("corpus/tokeniser.py", {"corpus"}),
-        ("mechanisms/gaussian_noise.py", {"mechanisms"}),
-        ("auditing/attack.py", {"attack"}),
-        pytest.param("auditing/views.py", {"attack"}, marks=pytest.mark.slow),
-        pytest.param("auditing/parts/empirical_epsilon.py", {"attack"}, marks=pytest.mark.slow),
-        pytest.param("auditing/verdicts.py", {"attack", "judging"}, marks=pytest.mark.slow),
-        ("auditing/judging.py", {"judging"}),
-        ("auditing/plans.py", set()),
-        pytest.param("corpus/readers.py", {"corpus"}, marks=pytest.mark.slow),  # who deals documents out knows files, too
-        pytest.param("corpus/word_vectors.py", set(), marks=pytest.mark.slow),
-        pytest.param("federation/sources.py", {"corpus"}, marks=pytest.mark.slow),
-        ("answers/route.py", {"mechanisms"}),
-        pytest.param("auditing/ground_truth.py", {"judging"}, marks=pytest.mark.slow),
-        pytest.param("auditing/roles.py", set(), marks=pytest.mark.slow),  # nobody lies in this trial
-        pytest.param("auditing/runner.py", set(), marks=pytest.mark.slow),
-        pytest.param("cli/main.py", set(), marks=pytest.mark.slow),
-    ],
-)
-def test_what_a_changed_file_makes_stale(copied: CopiedSource, changed: str, what: set[str]) -> None:
-    before = bound_to(_of_noise(), "dp-local")
+MAKES_STALE: dict[str, set[str]] = {
+    "accounting/composition.py": {"accounting"},  # what makes one epsilon of all answers
+    "accounting/losses.py": {"accounting"},
+    "accounting/ledger/accounts.py": {"accounting"},
+    "federation/budget/prices.py": {"accounting"},
+    "corpus/docstrings.py": {"corpus"},
+    "corpus/tokeniser.py": {"corpus"},
+    "corpus/readers.py": {"corpus"},  # who deals documents out knows files, too
+    "corpus/word_vectors.py": set(),
+    "federation/sources.py": {"corpus"},
+    "mechanisms/gaussian_noise.py": {"mechanisms"},
+    "answers/route.py": {"mechanisms"},
+    "auditing/attack.py": {"attack"},
+    "auditing/views.py": {"attack"},
+    "auditing/parts/empirical_epsilon.py": {"attack"},
+    "auditing/verdicts.py": {"attack", "judging"},
+    "auditing/judging.py": {"judging"},
+    "auditing/ground_truth.py": {"judging"},
+    "auditing/plans.py": set(),
+    "auditing/roles.py": set(),  # nobody lies in this trial
+    "auditing/runner.py": set(),
+    "cli/main.py": set(),
+}
+FEW = ("accounting/composition.py", "corpus/docstrings.py", "mechanisms/gaussian_noise.py", "auditing/plans.py")
+
+
+@pytest.mark.parametrize("changed", quick(MAKES_STALE, *FEW))
+def test_what_a_changed_file_makes_stale(copied: CopiedSource, changed: str) -> None:
+    before = _unchanged(_of_noise(), "dp-local")
     assert set(before) == BOUND | {"accounting"}
     copied.change(changed)
     after = bound_to(_of_noise(), "dp-local")
-    assert {name for name in before if before[name] != after[name]} == what
+    assert {name for name in before if before[name] != after[name]} == MAKES_STALE[changed]
 
 
 def test_moving_code_makes_nothing_stale_and_another_operator_does(copied: CopiedSource) -> None:
     trial = _of_noise()
-    before = bound_to(trial, "dp-local")
+    before = _unchanged(trial, "dp-local")
     for old, new in (
         ("auditing/parts/empirical_epsilon.py", "auditing/shown_epsilon.py"),
         ("accounting/losses.py", "accounting/ledger/losses.py"),
@@ -145,7 +162,7 @@ def test_the_digest_of_known_code_is_the_same_under_every_version_of_python(tmp_
 @pytest.mark.parametrize(("setting", "lies"), [("liars", "auditing/roles.py"), ("meddled", "auditing/roles.py")])
 def test_a_result_is_bound_to_who_lied_for_it(copied: CopiedSource, setting: str, lies: str) -> None:
     trial = replace(_of_noise(), **{setting: 1})
-    before = bound_to(trial, "open")
+    before = _unchanged(trial, "open")
     copied.change(lies)
     assert bound_to(trial, "open")["attack"] != before["attack"]
 
@@ -153,6 +170,6 @@ def test_a_result_is_bound_to_who_lied_for_it(copied: CopiedSource, setting: str
 @pytest.mark.parametrize(("changed", "stale"), [("auditing/ground_truth.py", True), ("corpus/word_vectors.py", False)])
 def test_made_documents_are_bound_to_what_makes_them(copied: CopiedSource, changed: str, stale: bool) -> None:
     trial = replace(_of_noise(), canaries=10)
-    before = bound_to(trial, "open")
+    before = _unchanged(trial, "open")
     copied.change(changed)
     assert (bound_to(trial, "open") != before) == stale

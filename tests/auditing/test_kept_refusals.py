@@ -31,6 +31,7 @@ from securetm.reports.audits.threats import LIES, threats_of
 from securetm.reports.audits.wording import headline, refusal_in_words
 
 from ..cli.conftest import securetm
+from ..quick_part import quick
 from .copied_source import CopiedSource
 
 LIE, BELOW = RefusalRecord("masked_strict", "a lie", 0, 0, True, "south", "WrongRound"), "24 documents of each of 5 parties"
@@ -107,36 +108,26 @@ def test_what_a_plan_names_no_more_is_thrown_away_and_another_plan_s_stays(tmp_p
 
 
 ROLES = "what parties and the coordinator do"
+_FEDERATION = "party/party party/answering store document_minimum questions wire/wire coordinator/rounds budget/witness".split()
+MAKES_STALE = {
+    **{f"federation/{name}.py": ROLES for name in _FEDERATION},
+    "aggregation/masked/round.py": "the aggregation of the profile dp-distributed",
+    "mechanisms/sampling.py": "a mechanism of the profile dp-distributed",
+    "accounting/composition.py": "the accounting of the epsilon of dp-distributed",
+    "auditing/refusals.py": "what tries the parties' refusals",
+    "auditing/runs.py": "what tries the parties' refusals",
+    "auditing/runner.py": "",
+    "reports/audits/wording.py": "",
+}
+FEW = ("federation/party/answering.py", "accounting/composition.py", "auditing/runner.py")
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        *(
-            pytest.param(f"federation/{name}.py", ROLES, marks=() if name == "party/answering" else pytest.mark.slow)
-            for name in ("party/party", "party/answering", "store", "document_minimum", "questions", "wire/wire")
-        ),
-        *(
-            pytest.param(f"federation/{name}.py", ROLES, marks=pytest.mark.slow)
-            for name in ("coordinator/rounds", "budget/witness")
-        ),
-        ("aggregation/masked/round.py", "the aggregation of the profile dp-distributed"),
-        ("mechanisms/sampling.py", "a mechanism of the profile dp-distributed"),
-        ("accounting/composition.py", "the accounting of the epsilon of dp-distributed"),
-        ("auditing/refusals.py", "what tries the parties' refusals"),
-        ("auditing/runs.py", "what tries the parties' refusals"),
-        ("auditing/runner.py", ""),
-        ("reports/audits/wording.py", ""),
-    ],
-)
-def test_what_a_changed_file_makes_stale(copied: CopiedSource, changed: str, said: str) -> None:
-    before = made(LIE, profile="dp-distributed")
+@pytest.mark.parametrize("changed", quick(MAKES_STALE, *FEW))
+def test_what_a_changed_file_makes_stale(copied: CopiedSource, changed: str) -> None:
+    before, said = made(LIE, profile="dp-distributed"), MAKES_STALE[changed]
     assert stale_refusals(before) == ()
     copied.change(changed)
     assert (f"{said} changed since" in stale_refusals(before)) if said else not stale_refusals(before)
-
-
-# ---- damage --------------------------------------------------------------------------------------------------------
 
 
 # ---- an audit that goes on -----------------------------------------------------------------------------------------

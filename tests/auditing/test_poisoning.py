@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.attacks.poisoning import OWN, STEERED, chosen, false_counts
+from securetm.auditing.attacks.poisoning import STEERED, chosen, false_counts
 from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.roles import malicious_parties
-from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
 from securetm.contracts import Block, Domain, Terms
 from securetm.stages import Unwatched
@@ -50,21 +49,6 @@ def plan(documents_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     text = text.replace('"model.hidden" = 64\n', "").replace('"model.batch" = 25\n', "")
     path.write_text(text, "utf-8")
     return path
-
-
-@pytest.mark.slow
-def test_one_of_five_parties_chooses_what_topics_say_also_where_sums_are_masked(plan: Path) -> None:
-    """The sum hides the lie as it hides everything that one party sends."""
-    found = audit(plan).findings
-    assert [finding.run.profile for finding in found] == ["open", "masked"]
-    for finding in found:
-        assert finding.outcome.verdict == "refuted"
-        assert (finding.outcome.measured.hits, finding.outcome.measured.of) == (15, 15)
-        assert next(measured.value for measured in finding.outcome.beside if measured.measure == OWN) == 1.0
-        assert not finding.about.claimed
-        assert finding.about.accepted
-        assert finding.outcome.chance is not None
-        assert finding.outcome.chance.value < 0.5
 
 
 def test_a_lying_party_is_another_run_than_an_honest_one_and_the_same_lie_is_the_same_run(plan: Path, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_our_rows_keep_within_what_noise_is_made_for(public: Facts, profile: str
     assert told.ceiling == 2 * 41 - 1
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", quick(MODELS, "prodlda", "lda"))
 def test_where_rows_have_no_bound_it_is_refuted(public: Facts, model: str) -> None:
     told, chance = tried(public("open", model))
     assert told.low > 1.0 > chance.high
@@ -113,7 +113,7 @@ def test_a_model_that_adds_as_libraries_do_is_refuted(
     assert told.low > 1.5 > chance.high
 
 
-@pytest.mark.parametrize("unit", ["document", "person"])
+@pytest.mark.parametrize("unit", quick(["document", "person"], "person"))
 def test_rows_that_are_not_clipped_are_refuted(public: Facts, unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     unequal = {"nmf": {"model.equal_rows": False}}  # rows that a model itself makes of length 1 need no clip
     facts = {model: public("dp-local", model, **{"privacy.unit": unit, **unequal.get(model, {})}) for model in MODELS}

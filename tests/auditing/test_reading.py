@@ -28,14 +28,11 @@ from securetm.auditing.views import (
 )
 from securetm.contracts import Adversary, Domain
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, begin
-from securetm.federation.simulation.simulation import train
+from securetm.federation.folder import RunFolder
 from securetm.federation.store import read_arrays
 from securetm.plans.profiles import profile_names
-from securetm.plans.recommend import plan_from_tables
-from securetm.stages import Unwatched
 
-from .conftest import PARTIES, adversary, texts
+from .conftest import PARTIES, adversary, made_run, plan_tables, public_list, texts
 
 MODELS: Mapping[str, Mapping[str, Any]] = {
     "prodlda": {"n_topics": 5, "hidden": 16, "batch": 34},
@@ -61,8 +58,7 @@ class Made:
     def __init__(self, place: Path) -> None:
         self.place, self.made = place, dict[tuple[str, str], RunFolder]()
         self.parties = {name: Corpus.from_strings(texts(160, seed), name=name) for seed, name in enumerate(PARTIES)}
-        words = {word for corpus in self.parties.values() for word in corpus.vocabulary}
-        (place / "words.txt").write_text("\n".join(sorted(words)), "utf-8")
+        self.words = public_list(self.parties, place)
 
     def __call__(self, profile: str, model: str) -> RunFolder:
         if (profile, model) not in self.made:
@@ -70,17 +66,8 @@ class Made:
         return self.made[profile, model]
 
     def _trained(self, profile: str, model: str) -> RunFolder:
-        tables = {
-            "profile": profile,
-            "model": {"name": model, **MODELS[model]},
-            "training": {"rounds": 2},
-            "vocabulary": {"source": "file", "file": str(self.place / "words.txt")},
-            "origins": {"vocabulary": "made up"},
-        }
-        path, plan = self.place / f"{profile}-{model}", plan_from_tables(tables, "a test")
-        folder = begin(path, plan, self.parties, with_content=True)
-        train(folder, Unwatched())
-        return folder
+        tables = plan_tables(profile, {"name": model, **MODELS[model]}, 2, self.words)
+        return made_run(self.place / f"{profile}-{model}", self.parties, tables)
 
 
 @pytest.fixture(scope="module")

@@ -40,9 +40,6 @@ def inputs(counts: Array) -> Array:
     return np.asarray(logs / np.linalg.norm(logs))
 
 
-ONE, TWO = np.array([3, 1, 0, 1, 2, 0, 1, 0]), np.array([0, 1, 1, 0, 1, 4, 0, 2])
-
-
 def test_a_bin_holds_what_lies_between_its_thresholds(documents: Any) -> None:
     """Against the model's own gradient: what neighbours differ by is that of the documents in the bin, and of no other."""
     model = ProdLDA(n_topics=20, hidden=40, batch=60)
@@ -113,14 +110,6 @@ def test_prepared_weights_rebuild_documents_from_a_masked_sum(trial: Trial) -> N
         assert right.value > 0.9
         assert not finding.about.claimed
     assert masked.about.accepted
-
-
-@pytest.mark.slow
-def test_prepared_weights_do_not_look_under_a_mask(trial: Trial) -> None:
-    baseline, masked = audit(plan_of(trial, attack="trap_answers", claim="sees only sums")).findings
-    assert baseline.outcome.verdict == "refuted"
-    assert (masked.outcome.verdict, masked.outcome.measured.hits) == ("not refuted", 0)
-    assert masked.about.claimed
 
 
 def lied(runs: Demonstrations, trial: Trial, rounds: int) -> RunFolder:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,12 +16,9 @@ from securetm.auditing.attacks.vocabulary import (
     HELD,
     ONE,
     RIGHT,
-    TOLD,
-    TOLD_RIGHT,
     WHOSE,
     WHOSE_COUNTS,
     AskedWords,
-    allowed_of_told,
     owners,
     surely_there,
 )
@@ -39,8 +34,8 @@ from securetm.models.questions.word_sketch import packed
 from securetm.models.questions.word_sums import CELLS, OPEN, WordSums, bits_of, opening
 from securetm.testing.query_laws import summed
 
-from .conftest import PARTIES, Recorded, adversary, made_run
-from .tried import counted, share, tried
+from .conftest import PARTIES, Recorded, adversary, made_run, plan_tables
+from .tried import counted, share
 
 ATTACK = attack_called("vocabulary_leakage")
 
@@ -108,19 +103,8 @@ SPARSE = attack_called("sparse_sums")
 @pytest.fixture(scope="module")
 def counts(parties: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, RunFolder]:
     """Runs of LDA, whose sums are counts."""
-    return {
-        profile: _counting_run(tmp_path_factory.mktemp("sparse") / profile, parties, profile) for profile in ("open", "masked")
-    }
-
-
-def _counting_run(path: Path, parties: Mapping[str, Corpus], profile: str) -> RunFolder:
-    tables = {
-        "profile": profile,
-        "model": {"name": "lda", "n_topics": 4, "sweeps": 1},
-        "training": {"rounds": 2, "held_out": 0.1},
-        "vocabulary": {"min_documents": 1, "max_share": 1.0, "most_candidates": 1000},
-    }
-    return made_run(path, parties, tables)
+    tables = plan_tables("masked", {"name": "lda", "n_topics": 4, "sweeps": 1}, 2)
+    return {"masked": made_run(tmp_path_factory.mktemp("sparse") / "run", parties, tables)}
 
 
 def sparse(folder: RunFolder, *, helpers: int = 0, chance: bool = False) -> Score:
@@ -162,7 +146,6 @@ def test_no_word_of_a_helper_is_taken_for_another_partys(counts: Mapping[str, Ru
 # ---- words of one document alone -------------------------------------------------------------------------------------
 
 
-EFFORT = {"rounds": 1, "words": 60}
 FREQUENT = ("river", "lake", "stone", "bridge", "water", "court", "judge", "window", "garden", "winter")
 
 
@@ -177,16 +160,6 @@ def coded() -> Mapping[str, Corpus]:
     rng = np.random.default_rng(1)
     texts = {name: [_document(rng, 1000 * at + n) for n in range(120)] for at, name in enumerate(PARTIES)}
     return {name: Corpus.from_strings(own, name=name) for name, own in texts.items()}
-
-
-def _run(place: Path, coded: Mapping[str, Corpus], profile: str) -> RunFolder:
-    tables: dict[str, Any] = {
-        "profile": profile,
-        "model": {"name": "lda", "n_topics": 2, "sweeps": 1},
-        "training": {"rounds": 1},
-        "vocabulary": {"min_documents": 1, "max_share": 1.0},
-    }
-    return made_run(place / profile, coded, tables)
 
 
 @pytest.mark.parametrize(("noise", "told"), [(0.01, True), (3.0, False)])
@@ -204,16 +177,3 @@ def test_only_noise_in_sums_of_words_hides_them(noise: float, told: bool, coded:
     assert (found[: len(codes)].mean() > 0.9) == told
     assert found[: len(codes)].mean() in (pytest.approx(1.0, abs=0.05), pytest.approx(0.0, abs=0.05))
     assert found[len(codes) :].mean() < 0.02
-
-
-@pytest.mark.slow
-def test_noise_in_the_sums_of_a_run_hides_them(coded: Mapping[str, Corpus], tmp_path: Path) -> None:
-    found = tried(_run(tmp_path, coded, "dp-distributed"), "rare_words", EFFORT)
-    assert found.hits(TOLD) <= 1
-    most = allowed_of_told(TOLD, Budget(Unit.DOCUMENT, 8.0, 1e-5))
-    assert 0 < most < 0.01
-    assert (
-        allowed_of_told(TOLD, Budget(Unit.WORD, 8.0, 1e-5))
-        == allowed_of_told(TOLD_RIGHT, Budget(Unit.DOCUMENT, 1.0, 1e-5))
-        == 1.0
-    )

@@ -76,6 +76,7 @@ def test_a_refuted_claim_exits_1_also_when_it_is_shown_again(
     assert again.json == said.json
 
 
+@pytest.mark.slow  # tests/auditing/test_evidence.py tries it without runs
 def test_evidence_is_kept_and_only_what_is_missing_is_carried_out(bench: Path, tmp_path: Path) -> None:
     folder = tmp_path / "evidence"
     first = securetm("audit", str(bench / "small.toml"), "--evidence", str(folder), "--json")

@@ -21,7 +21,7 @@ from securetm.plans.profiles import make_model
 from ..models.small_models import EMBEDDED, small_settings
 
 COHORT = Cohort(b"", 0, ("party",))
-SHARDS = (1, 2, 7)
+SHARDS = (1, 7)
 DOCUMENTS, BLOCK = 120, 9
 ROUNDS = 2
 

@@ -6,14 +6,8 @@ from typing import Any
 
 import pytest
 
-from securetm.contracts import Engine
-from securetm.engines import ENGINES, EngineChoice
+from securetm.engines import EngineChoice
 from securetm.errors import BadSetting, NotFound
-
-
-def test_every_engine_of_ours_is_a_part() -> None:
-    for name in ENGINES.names():
-        assert Engine in ENGINES.load(name).__mro__
 
 
 def test_without_a_choice_answers_are_made_in_this_process() -> None:

@@ -12,33 +12,14 @@ from securetm.corpus.corpus import Corpus
 from securetm.engines.local_pool import LocalPool
 
 from ..models.small_models import OURS
+from ..quick_part import quick
 from .stored_parties import SHARDS, stored, trained
-
-
-def every_model(*few: str) -> list[Any]:
-    """All models, of which a few are tried with every change."""
-    return [pytest.param(name, marks=() if name in few else pytest.mark.slow) for name in OURS]
 
 
 @pytest.fixture(scope="module")
 def parties(tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, Corpus]:
     folder = tmp_path_factory.mktemp("stored")
     return {shards: stored(folder, shards) for shards in SHARDS}
-
-
-@pytest.fixture(scope="module")
-def pools() -> Iterator[Mapping[int, LocalPool]]:
-    found = {workers: LocalPool(workers) for workers in (1, 3)}
-    yield found
-    for pool in found.values():
-        pool.close()
-
-
-@pytest.mark.parametrize("name", every_model("lda"))  # one that remembers; the laws of engines try a neural one
-def test_shards_and_workers_change_no_byte(name: str, parties: Mapping[int, Corpus], pools: Mapping[int, LocalPool]) -> None:
-    expected = trained(name, parties[1])
-    for shards, workers in ((2, 1), (7, 3)):
-        assert trained(name, parties[shards], pools[workers], f"{name} {workers}") == expected
 
 
 class Struck(LocalPool):
@@ -54,7 +35,7 @@ class Struck(LocalPool):
             yield result
 
 
-@pytest.mark.parametrize("name", every_model("lda"))
+@pytest.mark.parametrize("name", quick(OURS, "lda"))
 def test_killed_twice_in_every_round(name: str, parties: Mapping[int, Corpus]) -> None:
     expected, pool = trained(name, parties[1]), Struck(2)
     assert trained(name, parties[7], pool, f"{name} struck") == expected

@@ -61,7 +61,7 @@ def embedded(corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
 def one_model_in_turn() -> Iterator[Any]:
     """Every model and every kind of parties at least once; the slow suite has every pair."""
     for (row, model), (column, parties) in product(enumerate(OTHERS), enumerate(PARTIES)):
-        yield pytest.param(model, parties, marks=() if (row + column) % 3 == 0 else pytest.mark.slow)
+        yield pytest.param(model, parties, marks=() if (row + column) % len(PARTIES) == 0 else pytest.mark.slow)
 
 
 @pytest.mark.parametrize(("model", "parties"), one_model_in_turn())
@@ -91,13 +91,13 @@ def by_turns(first: int) -> Iterator[tuple[str, str, str]]:
         yield form, parties, ("open", "iftm")[turn % 2]
 
 
-def a_seventh() -> Iterator[Any]:
-    """One in seven of the first half runs with every suite: each kind of parties occurs; the slow suite has every pair."""
+def an_eleventh() -> Iterator[Any]:
+    """One in eleven of the first half runs with every suite: each kind of parties occurs; the slow suite has every pair."""
     for place, one in enumerate([*by_turns(0), *by_turns(1)]):
-        yield pytest.param(*one, marks=() if place < len(FORMS) * len(PARTIES) and place % 7 == 0 else pytest.mark.slow)
+        yield pytest.param(*one, marks=() if place < len(FORMS) * len(PARTIES) and place % 11 == 0 else pytest.mark.slow)
 
 
-@pytest.mark.parametrize(("form", "parties", "profile"), a_seventh())
+@pytest.mark.parametrize(("form", "parties", "profile"), an_eleventh())
 def test_a_run_ends_in_topics_or_in_a_named_error(form: str, parties: str, profile: str, tmp_path: Path) -> None:
     listed = tmp_path / "words.txt"
     listed.write_text("\n".join(WORDS), "utf-8")

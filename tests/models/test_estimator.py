@@ -6,7 +6,6 @@ import torch
 from safetensors import safe_open
 from scipy import sparse
 
-from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.contracts.origin import Origin, OriginKind
 from securetm.errors import BadSetting, Failed, Mistake
@@ -15,7 +14,7 @@ from securetm.models.given_documents import UnfitDocuments, as_documents
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.stored_model import origin_of_model
 from securetm.models.tensor_file import packed
-from tests.models.trained_by_hand import VOCABULARY, planted
+from tests.models.trained_by_hand import VOCABULARY, planted, sum_of
 
 torch.set_num_threads(1)
 
@@ -40,8 +39,7 @@ def test_fit_is_the_federations_own_path():
     for rows in np.array_split(rng.permutation(48), 2):
         total = []
         for part in np.array_split(rows, 3):
-            clipped_sum = ClippedRowSum(net.query(state).terms)
-            net.query(net.for_party(state, "any")).answer(documents.select(part), clipped_sum, {}, rng)
+            clipped_sum = sum_of(net.query(net.for_party(state, "any")), documents.select(part), rng=rng)
             total.append(clipped_sum.blocks())
         state = net.update(state, Answer({name: sum(part[name] for part in total) for name in total[0]}))
     np.testing.assert_allclose(learned["weights"], state["weights"], atol=1e-10)

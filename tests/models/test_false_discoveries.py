@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
 from securetm.models.given_documents import as_documents
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.models.nmf import NMF
 from securetm.models.noisy_counts import RATE, deviations_above, stand_above, top_words_above_noise
+from tests.models.trained_by_hand import sum_of
 
 TOPICS, WORDS = 10, 300
 
@@ -80,9 +80,7 @@ def last_rounds(
     rng, memory = np.random.default_rng(seed), {}
     state = dict(model.start([f"w{v}" for v in range(held.counts.shape[1])], rng))
     for _ in range(rounds):
-        query = model.query(model.for_party(state, ""))
-        clipped_sum = ClippedRowSum(query.terms)
-        query.answer(held, clipped_sum, memory, rng)
+        clipped_sum = sum_of(model.query(model.for_party(state, "")), held, memory, rng=rng)
         counts = clipped_sum.blocks()["counts"]
         state = dict(
             model.update(state, Answer({"counts": counts + rng.normal(0, deviation, counts.shape)}, deviation=deviation))
@@ -105,8 +103,7 @@ def test_weights_of_a_factorisation_are_tested_too_and_parties_get_no_noised_sum
     held = documents(rng, rng.dirichlet(np.full(100, 0.05), 5))
     state = dict(model.start(held.vocabulary, rng))
     for _ in range(8):
-        clipped_sum = ClippedRowSum(model.query(model.for_party(state, "")).terms)
-        model.query(model.for_party(state, "")).answer(held, clipped_sum, {}, rng)
+        clipped_sum = sum_of(model.query(model.for_party(state, "")), held, rng=rng)
         noised = {name: total + rng.normal(0, 0.3, total.shape) for name, total in clipped_sum.blocks().items()}
         state = dict(model.update(state, Answer(noised, deviation=0.3)))
     assert np.mean(top_words_above_noise(model, state, 3)) > 0.8

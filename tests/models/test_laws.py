@@ -9,7 +9,6 @@ import pytest
 
 from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
-from securetm.federation.questions import PerPerson
 from securetm.models.fednmf import FedNMF
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.lda_vi import VariationalLDA
@@ -17,7 +16,6 @@ from securetm.models.lda.sentence_lda import SentenceLDA
 from securetm.models.moments import Moments
 from securetm.models.nmf import NMF
 from securetm.models.questions.model_quality import HeldOut
-from securetm.models.trials import check_additive
 from securetm.testing.few_documents import some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained
 from securetm.testing.query_laws import QueryLaws
@@ -116,14 +114,3 @@ class TestQuestionsAboutHeldOutWords(QueryLaws):
     @pytest.fixture(params=[LDA(K), SentenceLDA(K), VariationalLDA(K), NMF(K), Moments(K)], ids=named)
     def query(self, request: pytest.FixtureRequest) -> Query:
         return HeldOut(request.param, request.param.start(VOCABULARY, np.random.default_rng(0)))
-
-
-@pytest.mark.parametrize("model", [VariationalLDA(K), Moments(K), NMF(K), *CLOSE[2:]], ids=named)
-def test_no_document_moves_anothers_row(model: TopicModel) -> None:
-    check_additive(model)
-
-
-@pytest.mark.parametrize("model", [VariationalLDA(K), Moments(K)], ids=named)
-def test_rows_may_be_a_persons(model: TopicModel) -> None:
-    query = PerPerson(model.query(model.start(VOCABULARY, np.random.default_rng(0))))
-    assert query.terms.unit.value == "person"

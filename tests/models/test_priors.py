@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse
 from scipy.special import digamma
 
-from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments
@@ -15,6 +14,7 @@ from securetm.federation.questions import PerPerson
 from securetm.models.given_documents import as_documents
 from securetm.models.lda import lda as priors
 from securetm.models.lda.lda import LDA
+from tests.models.trained_by_hand import sum_of
 
 TRUTH = np.array([0.8, 0.4, 0.2, 0.1, 0.1])
 
@@ -29,9 +29,7 @@ def documents_of(alpha, eta, documents=1500, words=120, seed=0):
 
 
 def answer_of(model, state, documents, memory):
-    query = model.query(state)
-    clipped_sum = ClippedRowSum(query.terms, persons=documents.persons)
-    query.answer(documents, clipped_sum, memory, np.random.default_rng(0))
+    clipped_sum = sum_of(model.query(state), documents, memory, persons=documents.persons)
     return {name: block.copy() for name, block in clipped_sum.blocks().items()}
 
 
@@ -104,9 +102,7 @@ def test_rows_of_persons_are_poured_whole():
     owned = Corpus(HeldDocuments(documents.counts, documents.vocabulary, documents.keys, persons=np.arange(40) % 7))
     model = LDA(n_topics=5, priors="learned")
     state = model.start(documents.vocabulary, np.random.default_rng(0))
-    query = PerPerson(model.query(state))
-    clipped_sum = ClippedRowSum(query.terms, persons=owned.persons)
-    query.answer(owned, clipped_sum, {}, np.random.default_rng(0))
+    clipped_sum = sum_of(PerPerson(model.query(state)), owned, persons=owned.persons)
     expected = answer_of(model, state, documents, {})
     np.testing.assert_array_equal(clipped_sum.blocks()[priors.TABLES], expected[priors.TABLES])
 

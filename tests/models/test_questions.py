@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Documents, Query
 from securetm.errors import BadSetting, Failed
 from securetm.federation.questions import PerPerson
@@ -24,6 +23,7 @@ from securetm.models.questions.words import (
     merge_words,
 )
 from securetm.testing.few_documents import FewDocuments, some_documents
+from tests.models.trained_by_hand import sum_of
 
 
 def ask(query: Query, *parties: Documents) -> Answer:
@@ -36,9 +36,7 @@ def ask(query: Query, *parties: Documents) -> Answer:
 
 
 def summed(query: Query, documents: Documents) -> dict[str, Array]:
-    clipped_sum = ClippedRowSum(query.terms)
-    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
-    return dict(clipped_sum.blocks())
+    return dict(sum_of(query, documents).blocks())
 
 
 def lists(**parties: bytes) -> Answer:
@@ -60,8 +58,7 @@ def test_document_frequencies_by_hand() -> None:
 def test_rows_of_a_person_are_bounded_together() -> None:
     documents = some_documents(6, 4, seed=1).belonging_to(np.array([0, 0, 0, 7, 7, 9]))
     query = PerPerson(DocumentFrequencies(4))
-    clipped_sum = ClippedRowSum(query.terms, radius=1.0, persons=documents.persons)
-    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
+    clipped_sum = sum_of(query, documents, radius=1.0, persons=documents.persons)
     assert np.linalg.norm(clipped_sum.vector()) <= 3  # three persons, each row cut to length one and rounded towards zero
     assert query.terms.l2 == float("inf")
 

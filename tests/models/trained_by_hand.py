@@ -21,11 +21,15 @@ def planted(documents=240, seed=0):
     return as_documents(sparse.csr_array(counts), VOCABULARY), topic
 
 
+def sum_of(query, documents, memory=None, radius=np.inf, persons=None, rng=None):
+    """What a party answers, added up: the clipped sum."""
+    clipped_sum = ClippedRowSum(query.terms, radius, persons=persons)
+    query.answer(documents, clipped_sum, {} if memory is None else memory, rng or np.random.default_rng(0))
+    return clipped_sum
+
+
 def counts_of(model, state, documents, memory):
-    query = model.query(state)
-    clipped_sum = ClippedRowSum(query.terms)
-    query.answer(documents, clipped_sum, memory, np.random.default_rng(0))
-    return clipped_sum.blocks()["counts"]
+    return sum_of(model.query(state), documents, memory).blocks()["counts"]
 
 
 def rounds(model, state, documents, memory, number):

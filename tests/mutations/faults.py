@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from ..source_trees import ROOT, files, source, tree
+
 LIST, OUTCOME = Path(__file__).with_name("mutations.toml"), Path(__file__).with_name("outcome.json")
 SURVIVED = "survived"
 
@@ -46,7 +47,7 @@ class Fault:
         if len(found) != 1:
             raise ValueError(f"{self.id}: {self.old!r} is {len(found)} times in {self.place}, and should be there once")
         path, nodes = found[0]
-        return path.relative_to(ROOT), self._replaced(_sources()[path], nodes)
+        return path.relative_to(ROOT), self._replaced(source(path), nodes)
 
     def _places(self, definition: ast.AST) -> Iterator[Sequence[ast.AST]]:
         """Where the snippet is in that definition: one expression, or neighbouring statements."""
@@ -87,22 +88,12 @@ def all_faults() -> list[Fault]:
 def _definitions(place: str) -> Iterator[tuple[Path, ast.AST]]:
     """Every function of that name in the package; of a method, the name of its class stands before it."""
     owner, _, name = place.rpartition(".")
-    for path, source in _sources().items():
-        if f"def {name}(".encode() in source:
-            tree = _tree(path).body
-            holders = [one.body for one in tree if isinstance(one, ast.ClassDef) and one.name == owner] if owner else [tree]
+    for path in files():
+        if f"def {name}(".encode() in source(path):
+            whole = tree(path).body
+            holders = [one.body for one in whole if isinstance(one, ast.ClassDef) and one.name == owner] if owner else [whole]
             functions = (one for held in holders for one in held if isinstance(one, ast.FunctionDef))
             yield from ((path, one) for one in functions if one.name == name)
-
-
-@cache
-def _sources() -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in sorted((ROOT / "securetm").rglob("*.py"))}
-
-
-@cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(_sources()[path])
 
 
 def _syntax(node: ast.AST) -> str:

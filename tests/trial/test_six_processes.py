@@ -1,4 +1,7 @@
-"""Six processes over mutual TLS learn what one simulation learns, and none of them is left running, whatever ends them."""
+"""Six processes over mutual TLS learn what one simulation learns, and none of them is left running, whatever ends them.
+
+Whole runs are slow ones: tests/network/test_what_a_relay_sees.py has the same model over the same network in one process.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,14 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> TrialFolder:
     return TrialFolder(path, tuple(said.json["parties"]))
 
 
+@pytest.mark.slow
 def test_the_models_are_the_same_bit_for_bit(ended: TrialFolder) -> None:
     models = [path.read_bytes() for path in sorted(ended.path.rglob("model.safetensors"))]
     assert len(models) >= 7
     assert len(set(models)) == 1
 
 
+@pytest.mark.slow
 def test_every_role_has_what_may_leave_in_a_folder_of_its_own(ended: TrialFolder) -> None:
     statements = sorted(path.parent for path in ended.path.rglob("statement.json"))
     assert len(statements) == 7  # of five parties, of the coordinator, and of the simulation beside them
@@ -51,6 +56,7 @@ def test_every_role_has_what_may_leave_in_a_folder_of_its_own(ended: TrialFolder
     assert "sees no party's ledger" in (ended.run / "release" / "statement.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_last_screen_says_what_was_learned_sent_and_comes_next(ended: TrialFolder) -> None:
     said = " ".join((ended.path / "said.txt").read_text("utf-8").split())
     for part in (
@@ -67,6 +73,7 @@ def test_the_last_screen_says_what_was_learned_sent_and_comes_next(ended: TrialF
     assert securetm("topics", str(ended.run)).code == 0
 
 
+@pytest.mark.slow
 def test_another_model_at_one_party_is_found(ended: TrialFolder) -> None:
     (model,) = ended.party("scipy").rglob("model.safetensors")
     before = model.read_bytes()

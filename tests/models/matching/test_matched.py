@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
 from securetm.models.given_documents import as_documents
 from securetm.models.lda.counting import MOST_TOPICS
 from securetm.models.lda.lda import LdaDocuments
 from securetm.models.lda.matched import MatchedLDA, amount_of, composed, integrated
+from tests.models.trained_by_hand import sum_of
 
 WORDS = 60
 VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
@@ -32,10 +32,7 @@ def planted(subjects: tuple[int, ...], documents: int = 90, seed: int = 0) -> An
 
 def sent(model: MatchedLDA, state: Mapping[str, Array], documents: Any, party: str = "") -> Array:
     """What one party answers."""
-    query = model.query(model.for_party(state, party))
-    clipped_sum = ClippedRowSum(query.terms)
-    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
-    return clipped_sum.vector()
+    return sum_of(model.query(model.for_party(state, party)), documents).vector()
 
 
 def federated(model: MatchedLDA, parties: Mapping[str, Any], rounds: int, seed: int = 0) -> Mapping[str, Array]:

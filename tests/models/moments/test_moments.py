@@ -10,12 +10,12 @@ import pytest
 from scipy import sparse
 
 import securetm
-from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BrokenPromise, Failed
 from securetm.models.mixed_topics import BagDocuments
 from securetm.models.moments import DocumentPairs, Moments, PairSums, grid_of, size_of
+from tests.models.trained_by_hand import sum_of
 
 WORDS, SUBJECTS = 60, 3
 
@@ -37,10 +37,9 @@ def summed(counts: Any, radius: float = np.inf) -> Array:
     """The answer to the only question, flat."""
     words = counts.shape[1]
     model = Moments(n_topics=2)
-    query = model.query(model.start([str(n) for n in range(words)], np.random.default_rng(0)))
-    clipped_sum = ClippedRowSum(query.terms, radius)
-    query.answer(corpus_of(counts), clipped_sum, {}, np.random.default_rng(0))
-    return clipped_sum.vector()
+    return sum_of(
+        model.query(model.start([str(n) for n in range(words)], np.random.default_rng(0))), corpus_of(counts), radius=radius
+    ).vector()
 
 
 ADVERSARIES = {

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 import torch
 
-from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.models.given_documents import as_documents
 from securetm.models.neural.neural_lda import NeuralLDA
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.torch_kernels import TorchKernels
+from tests.models.trained_by_hand import sum_of
 
 from .spelled import autograd_rows
 
@@ -107,9 +107,7 @@ def test_settings_under_a_budget_learn_word_frequencies_beside_noise(kind):
         net = kind(**{"hidden": 50, "device": "cpu", **kind.federated_defaults, "n_topics": 6, **settings})
         state, rng = net.start(documents.vocabulary, np.random.default_rng(0)), np.random.default_rng(1)
         for _ in range(200):
-            query = net.query(state)
-            summed = ClippedRowSum(query.terms, 1.0)
-            query.answer(documents.select(rng.choice(4_000, 200, replace=False)), summed, {}, rng)
+            summed = sum_of(net.query(state), documents.select(rng.choice(4_000, 200, replace=False)), radius=1.0, rng=rng)
             noised = {name: block + rng.normal(0, 5.0, block.shape) for name, block in summed.blocks().items()}
             state = net.update(state, Answer(noised, deviation=5.0))
         return gain_over_frequencies(net, state, known, held)

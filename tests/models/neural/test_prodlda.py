@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 import torch
 
-from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.models.given_documents import as_documents
 from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
+from tests.models.trained_by_hand import sum_of
 
 from .spelled import autograd_rows, spelled_loss
 
@@ -27,10 +27,7 @@ def model(**settings):
 
 
 def asked(net, state, documents):
-    query = net.query(state)
-    clipped_sum = ClippedRowSum(query.terms)
-    query.answer(documents, clipped_sum, {}, np.random.default_rng(9))
-    return clipped_sum.blocks()
+    return sum_of(net.query(state), documents, rng=np.random.default_rng(9)).blocks()
 
 
 @pytest.fixture
@@ -68,8 +65,7 @@ def test_clipped_sum_is_the_sum_of_clipped_rows(setting):
     rows, _ = autograd_rows(net, state, documents)
     whole = np.hstack([rows, np.ones((len(rows), 1))])
     radius = float(np.median(np.linalg.norm(whole, axis=1)))
-    clipped_sum = ClippedRowSum(net.query(state).terms, radius=radius)
-    net.query(state).answer(documents, clipped_sum, {}, np.random.default_rng(0))
+    clipped_sum = sum_of(net.query(state), documents, radius=radius)
     weights = np.minimum(1.0, radius / np.linalg.norm(whole, axis=1))
     assert (weights < 1).any()
     assert (weights == 1).any()
@@ -94,13 +90,6 @@ def test_forty_steps_are_those_of_a_bare_torch_loop():
             topics *= (net.word_spread / torch.sqrt(topics.var(0, unbiased=False) + 1e-12)).clamp(max=1.0)
         state = net.update(state, Answer(asked(net, state, documents.select(rows))))
     np.testing.assert_allclose(state["weights"], flat.detach().numpy(), atol=1e-9)
-
-
-def test_no_optimiser_memory_travels(setting):
-    net, state, documents = setting
-    sent = net.for_party(state, "anybody")
-    assert set(sent) == {"weights", "step", "seed"}
-    np.testing.assert_array_equal(asked(net, sent, documents)["gradient"], asked(net, state, documents)["gradient"])
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -5,11 +5,11 @@ import pytest
 import torch
 from scipy import sparse
 
-from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments
 from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
+from tests.models.trained_by_hand import sum_of
 
 WORDS, DOCUMENTS = 117, 33  # no multiples of what a processor takes at once
 
@@ -87,10 +87,7 @@ def test_neighbouring_sums_are_a_radius_apart_and_hardly_more(name, dtype):
     net, state, documents = setting(name, dtype)
 
     def total(rows):
-        query = net.query(state)
-        clipped_sum = ClippedRowSum(query.terms, radius=1.0)
-        query.answer(documents.select(rows), clipped_sum, {}, np.random.default_rng(0))
-        return clipped_sum.vector().astype(np.float64)
+        return sum_of(net.query(state), documents.select(rows), radius=1.0).vector().astype(np.float64)
 
     everybody = np.arange(DOCUMENTS)
     whole = total(everybody)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, State, Unit
 from securetm.models.fednmf import CriticShape, FedNMF, WordRows, smile
 from securetm.models.gradients import SERVER_STEPS
+from tests.models.trained_by_hand import sum_of
 
 from .test_nmf import VOCABULARY, WORDS, planted
 
@@ -23,10 +23,7 @@ def small(**settings: Any) -> FedNMF:
 
 
 def answered(model: FedNMF, state: State, documents: Any, memory: Memory, seed: int = 0) -> dict[str, Array]:
-    query = model.query(model.for_party(state, "one"))
-    clipped_sum = ClippedRowSum(query.terms)
-    query.answer(documents, clipped_sum, memory, np.random.default_rng(seed))
-    return dict(clipped_sum.blocks())
+    return dict(sum_of(model.query(model.for_party(state, "one")), documents, memory, rng=np.random.default_rng(seed)).blocks())
 
 
 # ---- the mutual information ------------------------------------------------------------------------------------------

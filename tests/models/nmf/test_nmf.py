@@ -9,7 +9,6 @@ import pytest
 from scipy import sparse
 from scipy.optimize import nnls
 
-from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments
@@ -17,6 +16,7 @@ from securetm.models.mixed_topics import Bags
 from securetm.models.nmf import NMF, DocumentProducts, lengths_of
 from securetm.models.noisy_counts import likely_totals
 from securetm.testing.query_laws import rows_of
+from tests.models.trained_by_hand import sum_of
 
 WORDS = 30
 VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
@@ -33,10 +33,7 @@ def planted(documents: int = 120, seed: int = 0) -> Corpus:
 
 
 def sums(model: NMF, state: State, documents: Any, radius: float = np.inf) -> dict[str, Array]:
-    query = model.query(state)
-    clipped_sum = ClippedRowSum(query.terms, radius)
-    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
-    return dict(clipped_sum.blocks())
+    return dict(sum_of(model.query(state), documents, radius=radius).blocks())
 
 
 def after(model: NMF, rounds: int, documents: Any, seed: int = 0) -> State:

@@ -25,6 +25,7 @@ from securetm.testing.model_laws import VOCABULARY, ModelLaws
 from securetm.testing.query_laws import QueryLaws
 from tests.forking import ended
 from tests.models.torch_module import networks
+from tests.models.trained_by_hand import sum_of
 from tests.quick_part import quick
 
 HERE = networks.__name__
@@ -129,8 +130,7 @@ def test_a_failing_document_counts_as_none() -> None:
     failing = type(documents)(np.vstack([np.asarray(documents.counts.todense()), row]), documents.vocabulary)
     sums = []
     for some in (failing, failing.select(np.arange(6))):
-        clipped_sum = ClippedRowSum(model.query(state).terms, radius=1.0)
-        model.query(state).answer(some, clipped_sum, {}, np.random.default_rng(0))
+        clipped_sum = sum_of(model.query(state), some, radius=1.0)
         sums.append(clipped_sum.vector())
     np.testing.assert_array_equal(sums[0], sums[1])
 
@@ -149,8 +149,7 @@ def test_a_clipped_row_in_single_precision_keeps_within_the_clip() -> None:
     model = around(networks.SmallNetwork, dtype="float32")
     state = model.start(VOCABULARY, np.random.default_rng(0))
     for seed in range(40):
-        clipped_sum = ClippedRowSum(model.query(state).terms, radius=0.1)
-        model.query(state).answer(some_documents(1, seed=seed), clipped_sum, {}, np.random.default_rng(0))
+        clipped_sum = sum_of(model.query(state), some_documents(1, seed=seed), radius=0.1)
         assert np.linalg.norm(clipped_sum.vector()) <= 0.1 * (1 + 1e-15)
 
 

@@ -10,7 +10,6 @@ from scipy import sparse
 from scipy.special import digamma as scipy_digamma
 from scipy.special import gammaln
 
-from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments
@@ -19,7 +18,7 @@ from securetm.models.mixed_topics import Bags
 from securetm.models.noisy_counts import NoisedCounts
 from securetm.models.quality import top_words
 from tests.models import trained_by_hand
-from tests.models.trained_by_hand import VOCABULARY, WORDS
+from tests.models.trained_by_hand import VOCABULARY, WORDS, sum_of
 
 
 def planted(documents: int = 240) -> Any:
@@ -27,10 +26,7 @@ def planted(documents: int = 240) -> Any:
 
 
 def total_of(model: VariationalLDA, state: State, documents: Any, radius: float = np.inf) -> Array:
-    query = model.query(state)
-    clipped_sum = ClippedRowSum(query.terms, radius)
-    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
-    return clipped_sum.blocks()["counts"]
+    return sum_of(model.query(state), documents, radius=radius).blocks()["counts"]
 
 
 def after(model: VariationalLDA, rounds: int, documents: Any, seed: int = 0) -> State:
