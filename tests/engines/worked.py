@@ -44,19 +44,6 @@ class Waiting:
         return True
 
 
-@dataclass(frozen=True)
-class Failing:
-    """Work that fails at one task."""
-
-    problem: Any
-    at: int
-
-    def __call__(self, task: int) -> int:
-        if task == self.at:
-            raise self.problem
-        return task
-
-
 def threads_here(_: int) -> dict[str, int]:
     """How many threads the libraries of this process would take."""
     return {"numba": numba.get_num_threads(), "blas": max(library["num_threads"] for library in threadpool_info())}

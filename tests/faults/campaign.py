@@ -23,7 +23,7 @@ from securetm.plans.recommend import read_plan
 
 from ..federation.private import public_words
 from .processes import COORDINATOR, FOUND, PRODLDA, Site, until
-from .relay import DOWN, PASS, UP, Strike
+from .relay import DOWN, UP, Strike
 
 ROUNDS = 4
 SOON = 4.0  # seconds: a fault strikes at its byte, or then, if that byte does not pass
@@ -147,7 +147,7 @@ class Campaign:
     def _strikes(self) -> None:
         """Waits for a byte of some party, for a while."""
         party, direction = self._party(), (UP, DOWN)[int(self.rng.integers(2))]
-        strike = self.site.relay.arm(Strike(party, direction, int(np.exp(self.rng.uniform(0, 10))), PASS))
+        strike = self.site.relay.arm(Strike(party, direction, int(np.exp(self.rng.uniform(0, 10)))))
         end = time.monotonic() + SOON
         until(lambda: strike.struck.is_set() or self.site.is_over() or time.monotonic() > end, self.site.standing)
         ended = self.site.running[COORDINATOR].process.exitcode

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from securetm.federation.coordinator.training import rounds_kept
 from securetm.federation.folder import LOG
 from securetm.federation.party.home import _NAMES, _SECRET
 from securetm.private_files import writing
@@ -23,7 +22,7 @@ from securetm.trial.files import TrialFolder, free_port, make_trial
 
 from ..federation.conftest import FIVE, texts
 from ..forking import forking
-from .relay import Relay, Strike
+from .relay import Relay
 
 COORDINATOR = "coordinator"
 LONG, WHOLE = 120.0, 400.0  # seconds that a test waits for what takes a few, and for the end of a whole run
@@ -213,20 +212,9 @@ class Site:
         lines = [json.loads(line) for line in written if line.endswith("}")]
         return [line for line in lines if not events or line["event"] in events]
 
-    def kept(self) -> int:
-        """How many rounds the coordinator has kept."""
-        return rounds_kept(self.trial.run / "coordinator")
-
     def is_over(self) -> bool:
         """Whether the model is made."""
         return bool(self.log("trained"))
-
-    def struck(self, strike: Strike) -> bool:
-        """Waits until that has happened; false if the training ended before."""
-        self.relay.arm(strike)
-        until(lambda: strike.struck.is_set() or self.is_over() or self._gone(), self.standing)
-        assert not self._gone(), self.standing()
-        return strike.struck.is_set()
 
     def killed(self, *names: str) -> None:
         """Ends these processes without a word, and starts them again."""
@@ -236,19 +224,9 @@ class Site:
             self.running[name].process.join()
         self.start(*names)
 
-    def frozen(self, name: str) -> None:
-        """Holds that process until a session has ended without it, and lets it go on."""
-        before = len(self.log("session_ended"))
-        self.running[name].signal(signal.SIGSTOP)
-        until(lambda: len(self.log("session_ended")) > before or self.is_over(), self.standing)
-        self.running[name].signal(signal.SIGCONT)
-
     def ended(self) -> list[str]:
         """Which of the processes have ended."""
         return [name for name, running in self.running.items() if running.process.exitcode is not None]
-
-    def _gone(self) -> bool:
-        return self.running[COORDINATOR].process.exitcode not in (None, 0)
 
     def finish(self) -> dict[str, int]:
         """Waits for everybody's end, and returns the exit codes."""

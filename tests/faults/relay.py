@@ -1,4 +1,4 @@
-"""A relay between parties and their coordinator that cuts, stalls and counts bytes. It reads none, and tests nothing."""
+"""A relay between parties and their coordinator that counts bytes and cuts connections. It reads none, and tests nothing."""
 
 from __future__ import annotations
 
@@ -6,25 +6,22 @@ import os
 import socket
 import struct
 import threading
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 UP, DOWN = "up", "down"  # from a party, to a party
-CUT, SILENT, PASS = "both ends lose the connection", "it stays open, and nothing passes", "everything passes"
 _CHUNK = 4096
 
 
 @dataclass
 class Strike:
-    """What happens when so many more bytes of one party have passed in one direction."""
+    """When so many more bytes of one party have passed in one direction."""
 
     party: str
     direction: str
     bytes: int
-    then: str = CUT
     struck: threading.Event = field(default_factory=threading.Event)
 
 
@@ -34,7 +31,6 @@ class Relay:
 
     to: int  # the port of the coordinator
     party_of: Callable[[int], str]  # of the process with this number
-    passed: Counter[tuple[str, str]] = field(default_factory=Counter)  # bytes, by party and direction
     strike: Strike | None = None
 
     def __post_init__(self) -> None:
@@ -92,30 +88,19 @@ class Relay:
     def _pump(self, one: socket.socket, other: socket.socket, party: str, direction: str) -> None:
         with suppress(OSError):
             while content := one.recv(_CHUNK):
-                allowed, strike = self._allowed(party, direction, len(content))
-                other.sendall(content[:allowed])
-                self.passed[party, direction] += allowed
-                if strike is None:
-                    continue
-                if strike.then == CUT:
-                    self.cut(party)
-                strike.struck.set()
-                if strike.then == SILENT:
-                    return  # the rest is read by nobody
+                other.sendall(content)
+                self._passed(party, direction, len(content))
         for end in (one, other):
             _reset(end)
 
-    def _allowed(self, party: str, direction: str, size: int) -> tuple[int, Strike | None]:
-        """Returns how many of these bytes pass, and the strike that ends the connection there."""
+    def _passed(self, party: str, direction: str, size: int) -> None:
         with self._lock:
             strike = self.strike
-            if strike is None or (strike.party, strike.direction) != (party, direction):
-                return size, None
-            if size < strike.bytes:
+            if strike is not None and (strike.party, strike.direction) == (party, direction):
                 strike.bytes -= size
-                return size, None
-            self.strike = None
-            return size if strike.then == PASS else strike.bytes, strike
+                if strike.bytes <= 0:
+                    self.strike = None
+                    strike.struck.set()
 
 
 def _reset(end: socket.socket) -> None:
