@@ -145,15 +145,11 @@ def test_without_an_interval_times_tell_how_much_was_sampled(five: Mapping[str, 
     run = timed(five, tmp_path / "at once", waiting=False)
     assert hit_share(by_times(run)) > 0.8  # the clock counts documents, and the judge their words
     assert 0.2 < hit_share(by_times(run, chance=True)) < 0.8
+    (run.path / RECORD).unlink()
+    with pytest.raises(NotTestable, match="nobody knows"):  # without a record of the words
+        by_times(run)
 
 
 def test_with_a_beat_times_are_no_better_than_chance(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
     run = timed(five, tmp_path / "at an interval", waiting=True)
     assert 0.2 < hit_share(by_times(run)) < 0.8
-
-
-def test_a_run_that_nobody_counted_cannot_be_judged(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
-    run = timed(five, tmp_path / "not counted", waiting=False)
-    (run.path / RECORD).unlink()
-    with pytest.raises(NotTestable, match="nobody knows"):
-        by_times(run)

@@ -55,7 +55,8 @@ def run(built: Path, out: Path, model: str, *more: str) -> Path:
     return out
 
 
-@pytest.mark.parametrize("model", ["lda", pytest.param("prodlda", marks=pytest.mark.slow)])
+@pytest.mark.slow  # a party's own engine, below, is asked for the same
+@pytest.mark.parametrize("model", ["lda", "prodlda"])
 def test_a_run_over_a_built_corpus_ends_in_the_same_model_and_nobody_can_tell(model: str, built: Path, tmp_path: Path) -> None:
     alone, together = run(built, tmp_path / "alone", model), run(built, tmp_path / "together", model, *POOL)
     assert model_of(alone) == model_of(together)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from securetm.answers.block_answers import InThisProcess
 from securetm.corpus.corpus import Corpus
 from securetm.engines.local_pool import LocalPool
 
 from ..models.small_models import OURS
-from ..quick_part import quick
 from .stored_parties import SHARDS, stored, trained
 
 
@@ -35,7 +35,8 @@ class Struck(LocalPool):
             yield result
 
 
-@pytest.mark.parametrize("name", quick(OURS, "lda"))
+@pytest.mark.slow  # tests/engines/test_local_pool.py loses two workers in one call, too
+@pytest.mark.parametrize("name", OURS)
 def test_killed_twice_in_every_round(name: str, parties: Mapping[int, Corpus]) -> None:
     expected, pool = trained(name, parties[1]), Struck(2)
     assert trained(name, parties[7], pool, f"{name} struck") == expected
@@ -46,13 +47,11 @@ def test_killed_twice_in_every_round(name: str, parties: Mapping[int, Corpus]) -
 def test_nothing_of_the_corpus_is_pickled(parties: Mapping[int, Corpus]) -> None:
     sent: list[int] = []
 
-    class Weighed(LocalPool):
+    class Weighed(InThisProcess):
         def map(self, work: Any, tasks: Any) -> Iterator[Any]:
             sent.extend(len(pickle.dumps(task)) for task in tasks)
             return super().map(work, tasks)
 
-    pool = Weighed(1)
-    trained("lda", parties[7], pool, "weighed")
-    pool.close()
+    trained("lda", parties[7], Weighed(), "weighed")
     assert sent
     assert max(sent) < 1500

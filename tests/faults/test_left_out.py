@@ -18,6 +18,7 @@ from securetm.federation.party_store import PartyStore
 from securetm.federation.store import CoordinatorStore
 from securetm.sessions.survivors import SurvivorsMissing
 
+from ..quick_part import quick
 from .conftest import plan_of
 from .machine import Kind, Machine, Schedule, Script, same
 
@@ -82,7 +83,7 @@ SEEDS = [seed for seed in range(2, 27) if seed != 13]  # whose schedule strikes 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.faults) for seed in SEEDS)])
 @pytest.mark.parametrize(
     ("profile", "stop"),
-    [pytest.param("masked", "rounds", marks=pytest.mark.slow), ("masked", "held_out"), ("open", "held_out")],
+    quick([("masked", "rounds"), ("masked", "held_out"), ("open", "held_out")], ("masked", "held_out")),
 )
 def test_the_coordinator_starts_anew_while_a_party_is_away(
     profile: str, stop: str, seed: int, five: Mapping[str, Corpus], tmp_path: Path
