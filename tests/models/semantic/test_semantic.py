@@ -121,9 +121,7 @@ def test_a_document_between_centres_is_shared_and_one_near_a_single_one_is_not()
         embeddings=np.array([between, near]),
     )
     state = {**model.start(("word",), np.random.default_rng(0)), "centres": axes}
-    clipped_sum = ClippedRowSum(model.query(state).terms, 1.0)
-    model.query(state).answer(held, clipped_sum, {}, np.random.default_rng(0))
-    total = clipped_sum.blocks()
+    total = sum_of(model.query(state), held, radius=1.0).blocks()
     shared, own = np.sqrt(np.square(total["centres"]).sum(axis=1) / 0.97)[:2], np.abs(total["centres"][2])
     np.testing.assert_allclose(shared, 0.5**0.5, atol=1e-3)
     np.testing.assert_allclose(own, 0.97**0.5 * axes[2], atol=1e-3)
