@@ -12,8 +12,9 @@ import pytest
 from lab.processes import measurable, peak_mebibytes
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Malformed
+from securetm.federation.limits import state_bytes
 from securetm.federation.party_store import PartyStore
-from securetm.federation.questions import Questions, state_bytes
+from securetm.federation.questions import Questions
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import FIRST_KEPT, LAST_KEPT, CoordinatorStore
 from securetm.federation.wire import wire

@@ -24,7 +24,8 @@ from securetm.contracts import (
 from securetm.errors import Malformed, Refused, SecuretmError, TooFewParties, UnknownRound, WrongSession
 from securetm.federation.budget.witness import Countersigning
 from securetm.federation.document_minimum import documents_held
-from securetm.federation.questions import Questions, asked_of, compile_question, largest_reply, preparation_identity
+from securetm.federation.limits import largest_reply
+from securetm.federation.questions import Questions, asked_of, compile_question, preparation_identity
 from securetm.federation.refusal_errors import NotInvited, OutOfBudget, OutOfTurn
 from securetm.federation.store import CoordinatorStore, named
 from securetm.federation.transcript import Parties, Watch

@@ -27,11 +27,12 @@ from securetm.federation.document_minimum import (
     others_hold,
     units_of,
 )
+from securetm.federation.limits import RequestLimits
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.failure_log import Failure, FailureLog
 from securetm.federation.party.kept_noise import KeptNoise
 from securetm.federation.party_store import PartyStore
-from securetm.federation.questions import HELD_OUT, TRAIN, Diverged, Questions, RequestLimits, is_finite
+from securetm.federation.questions import HELD_OUT, TRAIN, Diverged, Questions, is_finite
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import SqliteStore
 from securetm.models.public_knowledge import without_public
