@@ -71,7 +71,7 @@ class BudgetGuard:
     tag: bytes = bytes(TAG)  # of the data set that the ledger belongs to
     nonce: bytes = field(default_factory=lambda: OperatingSystem().bytes(NONCE))  # in every head that this guard announces
     _signed_by: dict[int, int] = field(default_factory=dict)  # who signed, and up to which entry
-    _left: tuple[Spend, int, int] | None = None  # how many more such answers this run may give, at that length of the ledger
+    _left: tuple[Spend, int, list[Spend]] | None = None  # how many more such answers a run may give that has spent so much
 
     def check_witnessed(self) -> None:
         """Refuses if the others did not sign the present head: it may be an older copy that was put back."""
@@ -86,7 +86,6 @@ class BudgetGuard:
         Refuses if the others did not sign the present head, or if a budget does not suffice.
         """
         self.check_witnessed()
-        count, _ = self.ledger.head
         left = self._allowed(run, spend)
         if left < 1:
             raise OutOfBudget(f"{run} has spent the epsilon = {upward(self.budget.epsilon)} of its profile")
@@ -94,7 +93,7 @@ class BudgetGuard:
             entered = self.ledger.charge(run, spend, about)
         except BudgetExhausted as limit:
             raise OutOfBudget(str(limit)) from limit
-        self._left = spend, left - 1, count + 1
+        self._left = spend, left - 1, self.ledger.spends(run)
         return entered
 
     def look_ahead(self, run: str, spend: Spend, answers: int) -> None:
@@ -103,13 +102,6 @@ class BudgetGuard:
         ahead = max(1, answers - (account.answers[spend] if account else 0))
         self.ledger.look_ahead(run, spend, min(ahead, max(1, self._allowed(run, spend, ahead))))
 
-    def answered(self, run: str, entry: int, answer: bytes) -> None:
-        """Writes the digest of the answer that this entry paid for to disk, before the answer leaves."""
-        before, _ = self.ledger.head
-        self.ledger.answered(run, entry, answer)
-        if self._left is not None and self._left[2] == before:
-            self._left = *self._left[:2], before + 1
-
     def was_asked(self, run: str, question: str) -> bool:
         """Whether this run paid for such a question before."""
         account = self.ledger.account(run)
@@ -117,11 +109,10 @@ class BudgetGuard:
 
     def _allowed(self, run: str, spend: Spend, likely: int = 1) -> int:
         """Returns how many such answers the budget allows. It counts them down: composing losses takes longer than a round."""
-        count, _ = self.ledger.head
-        if self._left is None or (self._left[0], self._left[2]) != (spend, count):
-            share = ALONE * self.budget.delta
-            left = affordable(self.ledger.spends(run), spend, self.budget.epsilon, share, MOST, likely)
-            self._left = spend, left, count
+        before = self.ledger.spends(run)
+        if self._left is None or (self._left[0], self._left[2]) != (spend, before):
+            left = affordable(before, spend, self.budget.epsilon, ALONE * self.budget.delta, MOST, likely)
+            self._left = spend, left, before
         return self._left[1]
 
     def announce(self) -> bytes:
@@ -252,6 +243,6 @@ class PaidQuestion:
         made = hashlib.sha256(_LABEL)
         made.update(pack_vector(vector, terms))
         if not self.entry.answer:
-            self.guard.answered(self.run, self.entry.entry, made.digest())
+            self.guard.ledger.answered(self.run, self.entry.entry, made.digest())
         elif self.entry.answer != made.hexdigest():
             raise CannotTakePart()
