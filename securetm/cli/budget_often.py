@@ -52,7 +52,7 @@ class RunsOfUse:
 
     def alone(self, runs: int) -> float:
         """What each of so many runs spends, if it were the only one."""
-        if runs == 1 and not self.ledger.before.runs and not self.ledger.spending.first:
+        if runs == 1 and not self.ledger.before and not self.ledger.spending.first:
             return self.ledger.budget.epsilon
         if runs not in self._known:
             self._known[runs] = self.ledger.alone(self.ledger.least_noise(runs))

@@ -14,7 +14,7 @@ USUAL_LANGUAGE = "english"
 
 if TYPE_CHECKING:
     from securetm.accounting.calculator.budget_report import Question
-    from securetm.accounting.calculator.planned_runs import Before, Often, RunsAhead
+    from securetm.accounting.calculator.planned_runs import Often, RunsAhead
     from securetm.cli.budget_profile import ProfileQuestion
     from securetm.federation.budget.prices import RunSpending
     from securetm.plans.forecast import Forecast
@@ -93,7 +93,7 @@ class PlanQuestion:
             against_of(profile, cohort, ledger.budget),
             f"any one {unit} was in a party's corpus in any of the runs",
             (
-                f"the runs over the same documents are the {len(ledger.before.runs) + runs} planned, whatever they show",
+                f"the runs over the same documents are the {len(ledger.before) + runs} planned, whatever they show",
                 *assumptions_of(profile, cohort),
                 *asked.people.assumptions,
             ),
@@ -115,12 +115,21 @@ class PlanQuestion:
         """The question about one run, the run whose noise is still open, and the ledger of all of them."""
         from securetm.accounting.calculator.persons import People
         from securetm.accounting.calculator.planned_runs import RunsAhead
+        from securetm.accounting.ledger import Ledger
+        from securetm.accounting.ledger.accounts import RunAccount
+        from securetm.accounting.ledger.all_runs import all_runs
         from securetm.cli.budget_profile import ProfileQuestion
         from securetm.errors import BadSetting
         from securetm.federation.budget.prices import RunSpending, with_words_noise
         from securetm.plans.schema import hides_documents
 
-        before, epsilon, delta = _before(self.ledger, self.epsilon, self.delta)
+        epsilon, delta, before, unbounded = self.epsilon, self.delta, list[RunAccount](), ""
+        if self.ledger:
+            with Ledger.read(Path(self.ledger)) as held:
+                before = [run for run in held.runs() if run.answers]
+                epsilon, delta = (held.budget.epsilon, held.budget.delta) if held.has_budget else (epsilon, delta)
+            together = all_runs(Path(self.ledger))
+            unbounded = (together.unbounded_because if together else None) or ""
         asked = ProfileQuestion(
             self.profile,
             self.parties,
@@ -142,7 +151,7 @@ class PlanQuestion:
             raise BadSetting("securetm budget plan", "--profile", self.profile, problem, instead=instead)
         run = RunSpending(with_words_noise(asked.agreement(epsilon=epsilon or own.epsilon)), parties)
         assert run.agreement.budget is not None
-        return asked, run, RunsAhead(run.agreement.budget, run.spending(), before)
+        return asked, run, RunsAhead(run.agreement.budget, run.spending(), tuple(before), unbounded)
 
     def _of_use(
         self, asked: ProfileQuestion, run: RunSpending, ledger: RunsAhead, noise: float, runs: int
@@ -188,18 +197,3 @@ def _about_words(run: RunSpending) -> str:
         f"The first run finds the words and pays for them (--set privacy.words={noise:g}). The later ones take its list "
         "(--vocabulary RUN/coordinator/vocabulary.txt), which was paid for; `--words public` plans with a public list."
     )
-
-
-def _before(ledger: str, epsilon: float | None, delta: float | None) -> tuple[Before, float | None, float | None]:
-    """What a ledger holds, and its budget."""
-    from securetm.accounting.calculator.planned_runs import Before
-    from securetm.accounting.ledger import Ledger
-    from securetm.accounting.ledger.all_runs import all_runs
-
-    if not ledger:
-        return Before(), epsilon, delta
-    with Ledger.read(Path(ledger)) as held:
-        runs, budget = tuple(run for run in held.runs() if run.answers), held.budget if held.has_budget else None
-    together = all_runs(Path(ledger))
-    before = Before(runs, together.unbounded_because if together else None)
-    return (before, budget.epsilon, budget.delta) if budget else (before, epsilon, delta)

@@ -102,14 +102,6 @@ class Spending:
 
 
 @dataclass(frozen=True)
-class Before:
-    """What a ledger holds already."""
-
-    runs: tuple[RunAccount, ...] = ()  # with a bound
-    unbounded_because: str | None = None  # of what is in it already
-
-
-@dataclass(frozen=True)
 class Often:
     """How often documents can be trained on so that each model is of use: for people, as data, and a warning."""
 
@@ -124,7 +116,8 @@ class RunsAhead:
 
     budget: Budget
     spending: Spending
-    before: Before = Before()
+    before: tuple[RunAccount, ...] = ()  # the runs with a bound that the ledger holds
+    unbounded_because: str = ""  # of what it holds
 
     @property
     def said_budget(self) -> str:
@@ -138,10 +131,10 @@ class RunsAhead:
     def after(self, runs: int, noise: float) -> Accounts:
         """The accounts of the ledger after so many more runs, whose spends add up by the ledger's own rule."""
         accounts = Accounts(self.budget)
-        planned = [(account.run, account.spends(), 1) for account in self.before.runs]
+        planned = [(account.run, account.spends(), 1) for account in self.before]
         each = self.spending.at(noise) if runs else ()
         if runs:
-            first = self.spending.first if not self.before.runs else ()
+            first = self.spending.first if not self.before else ()
             planned.append(("the next run", [*first, *each], 1))
         if runs > 1:
             planned.append(("all later runs", list(each), runs - 1))
@@ -218,7 +211,7 @@ class PlannedRuns:
             warnings=(
                 sentence_delta(budget.delta, self.people.units, self.people.protected),
                 ends if lasts < planned else None,
-                f"{_UNBOUNDED} {why}." if (why := ledger.before.unbounded_because) else None,
+                f"{_UNBOUNDED} {why}." if (why := ledger.unbounded_because) else None,
                 often.too_often if often else None,
             ),
             notes=(*self.notes, *self.people.notes(), _NOT_ALONE, _AUDITED, _RETIRED, _ALLOWED),
@@ -269,7 +262,7 @@ class PlannedRuns:
     def _each(self, alone: float) -> ReportTable:
         """What a run is given to keep to the plan."""
         budget, noise = self.ledger.budget, self.noise
-        share = budget.epsilon / (len(self.ledger.before.runs) + self.schedule.in_one_ledger)
+        share = budget.epsilon / (len(self.ledger.before) + self.schedule.in_one_ledger)
         rows = (
             ("epsilon of a run, if it were the only one", upward(alone)),
             ("noise over the bound on a row", f"{noise:,.5g}"),
