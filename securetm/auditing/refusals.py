@@ -29,8 +29,7 @@ from securetm.auditing.views import TOTAL
 from securetm.contracts import Answer, Exchange, Roster, Sampling, State
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Refused, SecuretmError
-from securetm.federation.budget.guard import BudgetGuard
-from securetm.federation.budget.witness import head_of
+from securetm.federation.budget.witness import LedgerWitness, head_of
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.rounds import NoBudgetLeft, PartyRefused
 from securetm.federation.coordinator.words import message_of, tell_words
@@ -257,8 +256,8 @@ class ForkedLedger:
         with Ledger.open(self._copy, self.owner, budget) as ledger:
             while ledger.head[0] <= seen:
                 ledger.record("elsewhere", _ELSEWHERE, {"profile": self.folder.agreement.plan.profile})
-            guard = BudgetGuard(ledger, identity_of(self.owner, roster, store), others, 0, budget)
-            signed, links = guard.announce(), b"".join(ledger.links(seen))
+            witness = LedgerWitness(ledger, identity_of(self.owner, roster, store), others, 0)
+            signed, links = witness.announce(), b"".join(ledger.links(seen))
         store.close()
         others.close()
         return signed, links

@@ -18,6 +18,7 @@ from securetm.auditing.record import RefusalRecord
 from securetm.auditing.refusals import tried_below_minimum, tried_violations
 from securetm.auditing.runs import Demonstrations
 from securetm.federation.budget.guard import BudgetGuard
+from securetm.federation.budget.witness import LedgerWitness
 from securetm.federation.party import state as party_state
 from securetm.federation.party.failure_log import FailureLog
 from securetm.federation.party.party import Party
@@ -233,7 +234,7 @@ def test_parties_that_do_not_look_at_links_are_found_out(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They look at lengths only: the longer ledger is the newer one."""
-    monkeypatch.setattr(BudgetGuard, "_follows", lambda _, head, known, __: head.count > known.count)
+    monkeypatch.setattr(LedgerWitness, "_follows", lambda _, head, known, __: head.count > known.count)
     assert not_held(tried("dp-distributed", settings, tmp_path)[PUT_BACK])
 
 

@@ -46,7 +46,7 @@ def answer(session: JoinedSession, ask: wire.Ask) -> tuple[Message, ...]:
     own, terms = session.own, question.route.terms
     own.limits.parcel = own.agreement.profile.aggregation.longest(len(own.members), 0, terms)[1]
     if session.guard is not None:
-        session.guard.hear(ask.witnesses)
+        session.guard.witness.hear(ask.witnesses)
     else:
         _enter_unbounded(own)
     return question.answer_once() if terms.data_only else question.answer_now()

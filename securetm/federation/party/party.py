@@ -49,7 +49,7 @@ class Party(PartyState):
             parcels = self._act(identity, body)
             guard = self.session.guard if self.session is not None else None
             demands = (self.policy.least_parties, self.policy.least_documents) if isinstance(body, wire.Invite) else ()
-            outcome: wire.Outcome = wire.Accepted(parcels, guard.announce() if guard is not None else b"", *demands)
+            outcome: wire.Outcome = wire.Accepted(parcels, guard.witness.announce() if guard is not None else b"", *demands)
         except Refused as refusal:
             with suppress(Exception):  # a full disk keeps no reason
                 self.store.note("refusals", named(refusal))
@@ -81,7 +81,9 @@ class Party(PartyState):
         if isinstance(body, wire.Witness | wire.Links):
             if (guard := self.session.guard) is None:
                 raise OutOfTurn(0, self.store.last)
-            return guard.countersign(body.heads, body.links) if isinstance(body, wire.Witness) else guard.lead(body.statements)
+            if isinstance(body, wire.Witness):
+                return guard.witness.countersign(body.heads, body.links)
+            return guard.witness.lead(body.statements)
         accepted: Mapping[type, Callable[[Any], tuple[Message, ...]]] = {
             wire.Adopt: partial(adopt_words, self),
             wire.Prepare: self.session.prepare,

@@ -14,7 +14,7 @@ from securetm.answers.route import Route
 from securetm.contracts import Exchange, Message, Parcel, Roster, RoundContext, Session
 from securetm.errors import UnknownRound
 from securetm.federation.budget.guard import BudgetGuard
-from securetm.federation.budget.witness import quorum
+from securetm.federation.budget.witness import LedgerWitness, quorum
 from securetm.federation.document_minimum import documents_held
 from securetm.federation.party.state import PartyState
 from securetm.federation.questions import preparation_identity
@@ -55,9 +55,9 @@ class JoinedSession:
         guard = None
         if own.ledger is not None and own.others is not None and profile.budget is not None:
             needed = quorum(len(own.members) - 1, profile.colluding)  # so many sign no second history of the ledger
-            guard = BudgetGuard(
-                own.ledger, identity_of(own.name, roster, own.store), own.others, needed, profile.budget, own.ledger_tag
-            )
+            me = identity_of(own.name, roster, own.store)
+            witness = LedgerWitness(own.ledger, me, own.others, needed, own.ledger_tag)
+            guard = BudgetGuard(own.ledger, witness, profile.budget)
         return cls(own, identity, profile.aggregation.party(own.name, roster, own.entropy, own.store), guard)
 
     def prepare(self, prepare: wire.Prepare) -> tuple[Message, ...]:
