@@ -89,7 +89,7 @@ BOUND = re.compile(
 )
 # What is no bound that is shown: it is typed into a command or a file, or read by nobody but the program.
 TYPED = {
-    "securetm/accounting/calculator/planned_runs.py": "a command to type: what it says is what is allowed",
+    "securetm/cli/budget_runs.py": "what a party types into its file: it is what is allowed",
     "securetm/cli/choose.py": "quotes what was typed",
     "securetm/auditing/foreign.py": "a command line",
     "securetm/reports/choosing.py": "quotes what was typed, and writes a plan: what it says is what is allowed",
@@ -101,7 +101,7 @@ ESTIMATES = {
     "securetm/plans/rules.py": "a number that it counts with: it shows nothing",
     "securetm/reports/evaluation.py": "an interval of quality, which bounds nothing",
     "securetm/reports/runs.py": "an interval of quality",
-    "securetm/reports/forecast.py": "a forecast of quality, at a budget that was typed, and a command to type",
+    "securetm/reports/forecast.py": "a forecast of quality, at a budget that was typed",
 }
 AS_WRITTEN = {*TYPED, *ESTIMATES}
 

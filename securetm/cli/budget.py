@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +17,6 @@ from securetm.cli.command import Group, OptionsOf, Output, command
 if TYPE_CHECKING:
     from securetm.accounting.calculator.budget_report import BudgetReport, Question
     from securetm.accounting.calculator.persons import People
-    from securetm.plans.forecast import ForecastChoice
     from securetm.stages import Stages
 
 _ENGLISH = "english"
@@ -71,14 +69,14 @@ class WhoseDocuments:
                 )
         return _counted(self.unit, self.corpus, self.person)
 
-    def with_documents(self, documents: int | None) -> tuple[People, int]:
-        """The people and how many documents there are; a question that needs them refuses to go on without."""
+    def with_documents(self, documents: int | None) -> dict[str, Any]:
+        """The documents and persons of a training; a question that needs their number refuses to go on without."""
         from securetm.accounting.calculator.option_checks import refused
 
         people = self.of(documents)
         if people.documents is None:
             raise refused("--documents", None, "", "give --documents N, or count them: --corpus FILE")
-        return people, people.documents
+        return asdict(people)
 
 
 def _counted(unit: str, corpus: Path, column: str | None) -> People:
@@ -165,9 +163,9 @@ def dp_sgd(
     """Says what a training by clipped, noised gradients spends per document or per person."""
     from securetm.accounting.calculator.mechanisms import in_shares, noise_or_epsilon
 
-    people, documents = whose.with_documents(documents)
+    given = {**whose.with_documents(documents), "batch": batch, "epochs": epochs, "delta": delta, "sampling": sampling}
     shared = group.told()
-    asked = noise_or_epsilon(documents, batch, epochs, delta, people, noise, epsilon, sampling, tokens)
+    asked = noise_or_epsilon(noise, epsilon, {**given, "tokens": tokens})
     return _asked(lambda progress: in_shares(asked.question(progress), shared), html, out)
 
 
@@ -194,8 +192,8 @@ def solve(
     """Finds the least noise, the most epochs or the largest batch for an epsilon."""
     from securetm.accounting.calculator.mechanisms import Target, in_shares
 
-    people, documents = whose.with_documents(documents)
-    target = Target(for_, epsilon, documents, delta, batch, epochs, noise, sampling, tokens, *people.told)
+    numbers = {"batch": batch, "epochs": epochs, "noise": noise, "delta": delta, "sampling": sampling, "tokens": tokens}
+    target = Target.of(for_, epsilon, {**whose.with_documents(documents), **numbers})
     shared = group.told()
     return _asked(lambda progress: in_shares(target.question(progress), shared), html, out)
 
@@ -282,9 +280,9 @@ def compare(
     from securetm.accounting.calculator.option_checks import remaining
     from securetm.mechanisms.noise_shares import NoiseShares
 
-    people, documents = whose.with_documents(documents)
+    given = {**whose.with_documents(documents), "batch": batch, "epochs": epochs, "delta": delta}
     group = (parties, remaining(parties, threshold, missing), colluding)
-    asked = noise_or_epsilon(documents, batch, epochs, delta, people, noise, epsilon)
+    asked = noise_or_epsilon(noise, epsilon, given)
     return _asked(lambda progress: compared(asked, group, dimension, l2, NoiseShares, progress), html, out)
 
 
@@ -303,7 +301,9 @@ def profile(
     vocabulary: Annotated[
         str | None, typer.Option(help="A language: its public list of words, and how many of them can be expected.")
     ] = None,
-    document_length: Annotated[float, typer.Option(help="Words of a document, for what can be expected.")] = 100.0,
+    document_length: Annotated[
+        float, typer.Option(help="Words of a document, for what can be expected; 0: nobody says it, and words are as in 100.")
+    ] = 0.0,
     epsilon: Annotated[float | None, typer.Option(help="The budget, in place of the profile's; sizes the noise.")] = None,
     delta: Annotated[float | None, typer.Option(help="The delta, in place of the profile's.")] = None,
     noise: Annotated[float | None, typer.Option(help="Noise over the bound on a row, in place of the profile's.")] = None,
@@ -316,13 +316,25 @@ def profile(
     out: Output,
 ) -> dict[str, Any]:
     """Says what a run under a profile spends, and how many rounds its budget lasts."""
-    from securetm.cli.budget_profile import ProfileQuestion, words_of_a_run
+    from securetm.cli.budget_profile import ProfileQuestion
 
-    people = whose.of(documents)
-    listed = words_of_a_run(name, people, parties, epsilon, delta) if vocabulary_size is None else vocabulary_size
-    words = (listed, model, vocabulary, document_length)
-    asked = ProfileQuestion(name, parties, rounds, *words, people, epsilon, delta, noise, missing, colluding, start=start)
-    return _asked(lambda progress: asked.run().question(progress), html, out)
+    asked = ProfileQuestion(
+        name,
+        parties,
+        rounds,
+        vocabulary_size,
+        model,
+        vocabulary,
+        document_length,
+        whose.of(documents),
+        epsilon,
+        delta,
+        noise,
+        missing,
+        colluding,
+        start=start,
+    )
+    return _asked(asked.question, html, out)
 
 
 @command("Whether a model will be of use, before anything is spent.", "--documents 20000 --epsilon 3")
@@ -345,9 +357,9 @@ def forecast(
     topics: Annotated[int | None, typer.Option(help="Topics; 20 if not given, and the best is sought.")] = None,
     rounds: Annotated[int, typer.Option(help="Rounds; 0: as many as the rule says.")] = 0,
     length: Annotated[
-        float | None,
-        typer.Option("--document-length", "--length", help="Words of a document on the list, about; if not said, any length."),
-    ] = None,
+        float,
+        typer.Option("--document-length", "--length", help="Words of a document on the list, about; 0: any length."),
+    ] = 0.0,
     vocabulary: Annotated[
         str, typer.Option(help="A language, such as english: the words are those of its public list, which fit worse.")
     ] = "",
@@ -359,67 +371,41 @@ def forecast(
 
     Where model, start, words, topics and rounds are left open, it speaks of the best ones, and prints a run with these.
     """
-    from securetm.accounting.calculator.option_checks import check, refused
+    from securetm.accounting.calculator.option_checks import refused
     from securetm.accounting.calculator.persons import People
-    from securetm.cli.budget_profile import words_of_a_run
+    from securetm.accounting.delta_limits import sentence_delta
+    from securetm.cli.budget_profile import ProfileQuestion
     from securetm.corpus.public_words import language_code
     from securetm.corpus.word_vectors import installed_vectors
+    from securetm.errors import BadSetting
     from securetm.models import MODELS
-    from securetm.plans.forecast import LDA_VI, LENGTHS, TOPICS_TRIED, WORDS_TRIED, choose_settings, setting_under
+    from securetm.plans.forecast import LDA_VI, TOPICS_TRIED, WORDS_TRIED, choose_settings
     from securetm.reports.forecast import show_forecast
 
-    for option, value in {"--documents": documents, "--epsilon": epsilon, "--parties": parties}.items():
-        check(option, value)
     people = People(unit, documents, documents_per_person, persons)
     MODELS.find(model)  # which of them were tried is the forecast's to say
     language = vocabulary or (_ENGLISH if general_list else "")
     if language and language_code(language) is None:
         raise refused("--vocabulary", language, "is no language of which there is a list", "give english, german, or de")
-    vectors = installed_vectors() is not None  # which a public start reads
-    known = {"epsilon": epsilon, "delta": delta, "model": model, "start": start, "topics": topics}
-    known |= {"words": words_of_a_run(profile, people, parties, epsilon, delta) if words is None else words, "rounds": rounds}
-    known |= {"length": length, "general_list": bool(language)}
-    with _named_as_options():
-        each = documents / (people.units or 1)
-        setting = setting_under(profile, documents, parties, **known, documents_per_person=each, vectors=vectors)
-    lengths = LENGTHS if length is None else ()
-    sought = (() if words else WORDS_TRIED, () if topics else TOPICS_TRIED)
-    settings_open = not (words or topics or rounds or start) and model == LDA_VI
-    chosen = choose_settings(setting, *sought, lengths, vectors=vectors, open_to_best=settings_open)
-    told = _told(chosen, profile, people, parties, language, length or 0.0)
-    show_forecast(chosen, out.results, told["warnings"], told["run"])
-    budget = {"epsilon": setting.epsilon, "delta": setting.delta, "unit": people.protected}
-    return {**budget, **chosen.record(), **told}
-
-
-def _told(
-    chosen: ForecastChoice, profile: str, people: People, parties: int | None, language: str, length: float
-) -> dict[str, Any]:
-    """Warnings, and the command of a run with the best settings, or those asked about where there are none."""
-    from securetm.accounting.calculator.persons import PERSON
-    from securetm.accounting.delta_limits import sentence_delta
-    from securetm.plans.profiles import count_of_parties, read_profile
-    from securetm.reports.forecast import run_to_type
-
-    setting = (chosen.best or chosen.asked).setting
-    warning = sentence_delta(setting.delta, people.units, people.protected)
-    persons = (people.units or 0) if people.protected == PERSON else 0
-    taking = count_of_parties(read_profile(profile), parties)
-    run = run_to_type(setting, profile, parties=taking, language=language, persons=persons, length=length)
-    return {"warnings": [warning] if warning else [], "run": run}
-
-
-@contextmanager
-def _named_as_options() -> Iterator[None]:
-    """Names the option of a setting that is refused."""
-    from securetm.accounting.calculator.option_checks import refused
-    from securetm.errors import BadSetting
-
+    asked = ProfileQuestion(profile, parties, language=language, length=length, people=people, epsilon=epsilon, delta=delta)
+    listed = asked.listed_if_open if words is None else words
     try:
-        yield
+        setting = asked.setting(model=model, start=start, topics=topics, words=listed, rounds=rounds)
     except BadSetting as mistake:
         option = _OPTIONS.get(mistake.name, f"--{mistake.name.replace('_', '-')}")
         raise refused(option, mistake.value, mistake.problem, mistake.instead, mistake.known) from mistake
+    chosen = choose_settings(
+        setting,
+        () if words else WORDS_TRIED,
+        () if topics else TOPICS_TRIED,
+        vectors=installed_vectors() is not None,
+        open_to_best=not (words or topics or rounds or start) and model == LDA_VI,
+    )
+    best = (chosen.best or chosen.asked).setting
+    warning, run = sentence_delta(best.delta, people.units, people.protected), asked.run_with(best)
+    show_forecast(chosen, out.results, [warning] if warning else [], run)
+    budget = {"epsilon": setting.epsilon, "delta": setting.delta, "unit": people.protected}
+    return {**budget, **chosen.record(), "warnings": [warning] if warning else [], "run": run}
 
 
 @command("What each run may spend over years.", "--years 5 --epsilon 8 --delta 1e-6 --documents 20000 --words public")

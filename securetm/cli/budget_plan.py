@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from securetm.cli import options
 
-USUAL_LANGUAGE = "english"
-
 if TYPE_CHECKING:
     from securetm.accounting.calculator.budget_report import Question
-    from securetm.accounting.calculator.planned_runs import Often, RunsAhead
-    from securetm.cli.budget_profile import ProfileQuestion
-    from securetm.federation.budget.prices import RunSpending
-    from securetm.plans.forecast import Forecast
     from securetm.stages import Stages
 
+MOST_RUNS = 600
 _WORDS = ("once", "public")
 Unit = Annotated[
     str,
@@ -64,7 +58,6 @@ class PlanQuestion:
 
     def __post_init__(self) -> None:
         from securetm.accounting.calculator.option_checks import check, check_choice, refused
-        from securetm.accounting.calculator.planned_runs import MOST_RUNS
 
         for name in ("years", "runs_per_year", "audits_per_year", "runs_per_audit", "retire_after"):
             check(f"--{name.replace('_', '-')}", getattr(self, name))
@@ -80,120 +73,27 @@ class PlanQuestion:
 
     def question(self, progress: Stages) -> Question:
         """What each of the runs may spend, and what is left after it."""
-        from securetm.accounting.calculator.budget_report import Promise
-        from securetm.accounting.calculator.planned_runs import PlannedRuns, Schedule
-        from securetm.cli.budget_profile import against_of, assumptions_of
+        from securetm.cli.budget_runs import question_of
 
-        schedule = Schedule(self.years, self.runs_per_year, self.audits_per_year, self.runs_per_audit, self.retire_after)
-        asked, run, ledger = self.asked()
-        cohort, profile, plan = asked.cohort(), run.agreement.profile, run.agreement.plan
-        unit, runs = ledger.budget.unit.value, schedule.in_one_ledger
-        promise = Promise(
-            unit,
-            against_of(profile, cohort, ledger.budget),
-            f"any one {unit} was in a party's corpus in any of the runs",
-            (
-                f"the runs over the same documents are the {len(ledger.before) + runs} planned, whatever they show",
-                *assumptions_of(profile, cohort),
-                *asked.people.assumptions,
-            ),
-        )
-        settings = {**asdict(self), **asked.people.found, "parties": run.parties, "model": plan.model.name}
-        progress.stage("the noise of a run", 1)
-        noise = self.noise or ledger.least_noise(runs)
-        progress.step(1)
-        ledger.lasting(1, noise)
-        progress.stage("how often a model would be of use", 1)
-        use, often = self._of_use(asked, run, ledger, noise, runs)
-        progress.step(1)
-        notes, command = (use, _about_words(run)), self._command(asked, run.parties)
-        return PlannedRuns(
-            profile.name, schedule, ledger, noise, promise, plan.training.rounds, asked.people, settings, notes, command, often
-        ).question(progress)
+        return question_of(self, progress)
 
-    def asked(self) -> tuple[ProfileQuestion, RunSpending, RunsAhead]:
-        """The question about one run, the run whose noise is still open, and the ledger of all of them."""
-        from securetm.accounting.calculator.persons import People
-        from securetm.accounting.calculator.planned_runs import RunsAhead
-        from securetm.accounting.ledger import Ledger
-        from securetm.accounting.ledger.accounts import RunAccount
-        from securetm.accounting.ledger.all_runs import all_runs
-        from securetm.cli.budget_profile import ProfileQuestion
-        from securetm.errors import BadSetting
-        from securetm.federation.budget.prices import RunSpending, with_words_noise
-        from securetm.plans.schema import hides_documents
+    @property
+    def years_used(self) -> int:
+        """For how many years documents are used."""
+        return self.retire_after or self.years
 
-        epsilon, delta, before, unbounded = self.epsilon, self.delta, list[RunAccount](), ""
-        if self.ledger:
-            with Ledger.read(Path(self.ledger)) as held:
-                before = [run for run in held.runs() if run.answers]
-                epsilon, delta = (held.budget.epsilon, held.budget.delta) if held.has_budget else (epsilon, delta)
-            together = all_runs(Path(self.ledger))
-            unbounded = (together.unbounded_because if together else None) or ""
-        asked = ProfileQuestion(
-            self.profile,
-            self.parties,
-            self.rounds,
-            self.vocabulary_size,
-            self.model,
-            people=People(self.unit, self.documents, self.documents_per_person, self.persons),
-            epsilon=epsilon,
-            delta=delta,
-            noise=self.noise,
-            missing=self.missing,
-            colluding=self.colluding,
-            public=self.words == "public",
-        )
-        parties, own = len(asked.cohort().members), asked.budget("--profile", "securetm budget plan")
-        if not hides_documents(own):
-            problem = "draws its noise once per corpus and uses it in all runs, so that there is nothing to share out"
-            instead = f"`securetm budget profile {self.profile}` says what that one draw spends"
-            raise BadSetting("securetm budget plan", "--profile", self.profile, problem, instead=instead)
-        run = RunSpending(with_words_noise(asked.agreement(epsilon=epsilon or own.epsilon)), parties)
-        assert run.agreement.budget is not None
-        return asked, run, RunsAhead(run.agreement.budget, run.spending(), tuple(before), unbounded)
+    @property
+    def in_one_ledger(self) -> int:
+        """The most runs that one document takes part in, those of audits included."""
+        return (self.runs_per_year + self.audits_per_year * self.runs_per_audit) * min(self.years, self.years_used)
 
-    def _of_use(
-        self, asked: ProfileQuestion, run: RunSpending, ledger: RunsAhead, noise: float, runs: int
-    ) -> tuple[str, Often | None]:
-        """Whether the model of a run will be of use, and how often one can train so that each is."""
-        from securetm.cli.budget_often import RunsOfUse
-        from securetm.corpus.word_vectors import installed_vectors
-        from securetm.federation.budget.forecast import forecast_with
-        from securetm.reports.forecast import before_a_run
-
-        if not self.documents:
-            return "Whether such models will be of use, and how often you can train, is said if you give --documents.", None
-
-        def forecast(at: float) -> Forecast:
-            about = (run.parties, self.documents or 0, self.document_length, asked.documents_each())
-            return forecast_with(run.agreement.with_privacy(noise=at), *about)
-
-        of_use = RunsOfUse(ledger, forecast(1.0).setting, self.document_length, installed_vectors() is not None)
-        return f"Each of the models: {before_a_run(forecast(noise), '')}", of_use.often(runs)
-
-    def _command(self, asked: ProfileQuestion, parties: int) -> str:
-        """How the command of each run begins, with what the plan counted with."""
-        from securetm.accounting.calculator.persons import PERSON
-
-        parts = (
-            f"securetm run --corpus FILE --profile {self.profile}",
-            *(("--person COLUMN",) if asked.people.protected == PERSON else ()),
-            *((f"--model {self.model}",) if self.model else ()),
-            *((f"--vocabulary {USUAL_LANGUAGE}",) if self.words == "public" else ()),
-            f"--set vocabulary.max_words={self.vocabulary_size}",
-            *(f"--set training.{name}={value:.12g}" for name, value in asked.told().items()),
-            f"--set federation.parties={parties}",
-        )
-        return " ".join(parts)
-
-
-def _about_words(run: RunSpending) -> str:
-    """How the runs come to their words."""
-    if run.bill().words is None:
-        return "The list of words is public, and costs nothing."
-    noise = run.agreement.plan.privacy.words
-    return (
-        f"The first run finds the words and pays for them (--set privacy.words={noise:g}). The later ones take its list "
-        "(--vocabulary RUN/coordinator/vocabulary.txt), which was paid for; `--words public` plans with a public list."
-    )
+    def runs(self) -> tuple[dict[str, Any], ...]:
+        """All runs, in order: each in which year, of which data set, for what, and the how many-th in its ledger."""
+        of_year = ["training"] * self.runs_per_year + ["audit that trains"] * (self.audits_per_year * self.runs_per_audit)
+        found = []
+        for year in range(self.years):
+            data_set, year_of_it = divmod(year, self.years_used)
+            for place, purpose in enumerate(of_year, start=1):
+                number = year_of_it * len(of_year) + place
+                found.append({"number": number, "year": year + 1, "data_set": data_set + 1, "purpose": purpose})
+        return tuple(found)

@@ -173,8 +173,22 @@ def option_for(where: str, setting: str) -> str:
     `where` is a section such as "[training]", the class of a model such as "LDA", or any other place, such as another file.
     """
     section = f"{where[1:].partition(']')[0]}." if where.startswith("[") else "model." if where.isidentifier() else ""
-    option = next((name for name, full in _settings().items() if full == section + setting), "")
+    return _option(section + setting)
+
+
+def _option(setting: str) -> str:
+    option = next((name for name, full in _settings().items() if full == setting), "")
     return option and f"--{option.replace('_', '-')}"
+
+
+def run_to_type(profile: str, settings: Mapping[str, Any], *, by_person: bool) -> str:
+    """The command of a simulation, under ledgers, with these settings of a plan; what is 0 or empty is left out."""
+    parts = [f"securetm run --corpus FILE --profile {profile}", *(["--person COLUMN"] if by_person else [])]
+    for name, value in settings.items():
+        if value:
+            told = f"{value:.12g}" if isinstance(value, float) else str(value)
+            parts.append(f"{option} {told}" if (option := _option(name)) else f"--set {name}={told}")
+    return " ".join([*parts, "--ledgers FOLDER"])
 
 
 def _chosen(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ that it reads, not the raw numbers, make a rule that is fitted to some corpora h
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from functools import cache
@@ -30,7 +30,9 @@ from securetm.settings import Limit, check_limits, one_of, require, within
 _WHERE = "forecast"
 PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE = "public", "plain", "moments", "moments without vectors"
 STARTS = (PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE)
+LENGTHS = (5.0, 30.0, 150.0)  # words of a document on the list: of short texts, middling and long ones
 _POSITIVE = Limit(lambda value: 0 < value < 1e6, "must be above 0 and below 1,000,000")
+_FROM_ZERO = Limit(lambda value: 0 <= value < 1e6, "must be from 0 to 1,000,000")
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,13 @@ class ForecastSetting:
     words: Annotated[int, within(2, 10**9)] = 1_000
     topics: Annotated[int, within(1, 10**9)] = 20
     rounds: Annotated[int, within(0, 10**9)] = 0
-    length: Annotated[float, _POSITIVE] = 50.0  # words of a document that are on the list
+    length: Annotated[float, _FROM_ZERO] = 50.0  # words of a document that are on the list; 0: nobody says how many
     general_list: bool = False  # whether the words are those of general language, and not of texts like these
     documents_per_person: float = 1.0  # on average; above 1 the budget is each person's
     noise_factor: Annotated[float, _POSITIVE] = (
         1.0  # the noise in the sum, over that of one curator with all documents (`under_profile`)
     )
-    noise: Annotated[float, Limit(lambda noise: 0 <= noise < 1e6, "must be from 0 to 1,000,000")] = (
+    noise: Annotated[float, _FROM_ZERO] = (
         0.0  # multiplier of the noise of one round; 0: the least with which the budget lasts for all rounds
     )
     radius: Annotated[float, _POSITIVE] = 2.0  # of the clip of a row of counts
@@ -80,6 +82,10 @@ class ForecastSetting:
     def units(self) -> float:
         """How many documents or persons have the budget."""
         return self.documents / self.documents_per_person
+
+    def of_each_length(self) -> tuple[ForecastSetting, ...]:
+        """The setting, or where nobody says how long documents are, the same with short, middling and long ones."""
+        return (self,) if self.length else tuple(replace(self, length=length) for length in LENGTHS)
 
 
 def under_profile(profile: Profile, parties: int) -> float:
@@ -259,7 +265,6 @@ def fitted_rule() -> FittedRule:
 # ---- the forecast ----------------------------------------------------------------------------------------------------
 
 COVERS = 0.8  # how often an outcome lies in its band, as was tried on corpora that the rule was not fitted on
-LENGTHS = (5.0, 30.0, 150.0)  # words of a document on the list: of short texts, middling and long ones
 SLACK = 0.05  # of a feature beyond what was tried, in its logarithm
 _FEWEST_DOCUMENTS, _MOST_DOCUMENTS = 100, 10**7
 _COARSE, _FINE = 1.25, 1.05  # steps in which so many documents are sought
@@ -318,7 +323,28 @@ class Forecast:
 
 
 def forecast(setting: ForecastSetting) -> Forecast:
-    """What to expect of a training with these public numbers. It reads no document and costs no privacy."""
+    """What to expect of a training with these public numbers. It reads no document and costs no privacy.
+
+    Where nobody says how long documents are, the band holds for short ones and for long ones.
+    """
+    each = [_of_one_length(one) for one in setting.of_each_length()]
+    held_out = [one.held_out for one in each if one.held_out is not None]
+    if len(each) == 1 or not held_out:
+        return each[0]
+    classification = [one.classification for one in each if one.classification is not None]
+    verdicts = {one.verdict for one in each if one.held_out is not None}
+    chances = [one.chance for one in each if one.chance is not None]
+    return replace(
+        each[0],
+        held_out=_around(held_out),
+        classification=_around(classification),
+        verdict=verdicts.pop() if len(verdicts) == 1 else Verdict.CANNOT_SAY,
+        reasons=(),
+        chance=round(sum(chances) / len(chances), 2),
+    )
+
+
+def _of_one_length(setting: ForecastSetting) -> Forecast:
     rule = fitted_rule()
     fitted = rule.models.get(tried_as(setting))
     if fitted is None:  # of such a model the rounds are not looked up: that imports it
@@ -351,21 +377,6 @@ def outlook(found: Mapping[str, float], fitted: FittedModel) -> Outlook:
     return Outlook(_band(middle, fitted.held_out), share, verdict, round(fitted.held_out.chance_above_zero(middle), 2))
 
 
-def forecast_of_lengths(setting: ForecastSetting) -> Forecast:
-    """The forecast where nobody says how long documents are: the band holds for short ones and for long ones."""
-    each = [forecast(replace(setting, length=length)) for length in LENGTHS]
-    held_out = [one.held_out for one in each if one.held_out is not None]
-    classification = [one.classification for one in each if one.classification is not None]
-    if not held_out:
-        return _unknown(each[0].setting, each[0].reasons)
-    both = _around(held_out)
-    verdicts = {one.verdict for one in each if one.held_out is not None}
-    verdict = verdicts.pop() if len(verdicts) == 1 else Verdict.CANNOT_SAY
-    chances = [one.chance for one in each if one.chance is not None]
-    chance = round(sum(chances) / len(chances), 2)
-    return Forecast(each[0].setting, both, _around(classification), verdict, (), each[0].corpora, chance)
-
-
 def _band(middle: float, curve: FittedCurve) -> Band:
     return Band(middle + curve.below, middle, middle + curve.above)
 
@@ -376,22 +387,16 @@ def _around(bands: Sequence[Band]) -> Band:
     return Band(min(band.low for band in bands), sum(middles) / len(middles), max(band.high for band in bands))
 
 
-def forecast_at(setting: ForecastSetting, lengths: Sequence[float]) -> Forecast:
-    """The forecast for documents of one length, or where it is not said how long they are, of several."""
-    return forecast(replace(setting, length=lengths[0])) if len(lengths) == 1 else forecast_of_lengths(setting)
-
-
-def documents_needed(setting: ForecastSetting, lengths: Sequence[float] = ()) -> int | None:
+def documents_needed(setting: ForecastSetting) -> int | None:
     """The fewest documents with which the forecast is "of use", all else being equal; None where no number was found to do.
 
     To a twentieth; the rounds follow from the documents.
     """
-    told = lengths or (setting.length,)
 
     def first(size: int, most: int, step: float) -> int | None:
         while size <= most:
             asked = replace(setting, documents=max(size, round(setting.documents_per_person)))
-            if all(forecast(replace(asked, length=length)).verdict is Verdict.OF_USE for length in told):
+            if all(_of_one_length(one).verdict is Verdict.OF_USE for one in asked.of_each_length()):
                 return size
             size = int(size * step) + 1
         return None
@@ -490,43 +495,51 @@ def choose_settings(
     setting: ForecastSetting,
     words: tuple[int, ...] = (),
     topics: tuple[int, ...] = (),
-    lengths: Sequence[float] = (),
     *,
     vectors: bool = True,
     open_to_best: bool = False,
 ) -> ForecastChoice:
     """The forecast of a setting, beside those of other models, and the best of all numbers of words and topics.
 
-    `words` and `topics` are those to choose from; without any, the setting's own are kept. `lengths` are those of documents,
-    the setting's own without any. Without `vectors`, no start that reads some is best. A setting that is `open_to_best` is the
-    best one, if there is any.
+    `words` and `topics` are those to choose from; without any, the setting's own are kept. Without `vectors`, no start that
+    reads some is best. A setting that is `open_to_best` is the best one, if there is any.
     """
-    told = tuple(lengths) or (setting.length,)
-    best = best_settings(setting, told, words=words, topics=topics, vectors=vectors)
+    best = best_settings(setting, words=words, topics=topics, vectors=vectors)
     if open_to_best and best is not None:
         setting = replace(best.setting, length=setting.length, rounds=0)
-    each = tuple(
-        forecast_at(replace(setting, model=model, start=start, start_said=True), told) for model, start in (*MODELS, *OTHERS)
-    )
-    by_length = tuple((length, forecast(replace(setting, length=length)).verdict) for length in told) if len(told) > 1 else ()
-    return ForecastChoice(forecast_at(setting, told), each, best, documents_needed(setting, told), by_length)
+    each = tuple(forecast(replace(setting, model=model, start=start, start_said=True)) for model, start in (*MODELS, *OTHERS))
+    by_length = tuple((one.length, _of_one_length(one).verdict) for one in setting.of_each_length() if not setting.length)
+    return ForecastChoice(forecast(setting), each, best, documents_needed(setting), by_length)
 
 
 def best_settings(
     setting: ForecastSetting,
-    lengths: Sequence[float] = LENGTHS,
     *,
     words: tuple[int, ...] = WORDS_TRIED,
     topics: tuple[int, ...] = TOPICS_TRIED,
     vectors: bool = True,
 ) -> Forecast | None:
-    """The forecast of the best model, start, words and topics for documents of such lengths; None where none can be forecast.
+    """The forecast of the best model, start, words and topics for such documents; None where none can be forecast.
 
+    Of those that promise as much as the best, as far as the rule can tell, it is the one with the most words and topics.
     Without `vectors`, no start that reads some is chosen from.
     """
-    reading = () if vectors else (PUBLIC, BY_MOMENTS)
-    choices = _choices(setting, words, topics)
-    return _best((one for one in choices if one.model != LDA_VI or one.start not in reading), lengths)
+    judged = []
+    for (model, start), size, count in product(MODELS, words or (setting.words,), topics or (setting.topics,)):
+        if model == LDA_VI and start in (PUBLIC, BY_MOMENTS) and not vectors:
+            continue
+        one = replace(setting, model=model, start=start, start_said=True, words=size, topics=count, rounds=0)
+        if (judgement := _Judged.of(one)).known:
+            judged.append(judgement)
+    if not judged:
+        return None
+    most = max(judged, key=lambda one: (one.known, one.of_use, one.promise))
+    as_good = [
+        one
+        for one in judged
+        if (one.known, one.of_use) == (most.known, most.of_use) and one.promise >= most.promise - _NOT_APART
+    ]
+    return forecast(max(as_good, key=lambda one: (one.setting.words * one.setting.topics, one.promise)).setting)
 
 
 @dataclass(frozen=True)
@@ -539,30 +552,10 @@ class _Judged:
     promise: float  # on average
 
     @classmethod
-    def of(cls, setting: ForecastSetting, lengths: Sequence[float]) -> _Judged:
-        each = [forecast(replace(setting, length=length)) for length in lengths]
+    def of(cls, setting: ForecastSetting) -> _Judged:
+        each = [_of_one_length(one) for one in setting.of_each_length()]
         known = [_promise(one) for one in each if one.held_out is not None]
         return cls(setting, len(known), sum(one.verdict is Verdict.OF_USE for one in each), sum(known) / len(each))
-
-
-def _best(choices: Iterable[ForecastSetting], lengths: Sequence[float]) -> Forecast | None:
-    """The setting with the most words and topics of those that promise as much as the best one, as far as the rule can tell."""
-    judged = [one for one in (_Judged.of(choice, lengths) for choice in choices) if one.known]
-    if not judged:
-        return None
-    most = max(judged, key=lambda one: (one.known, one.of_use, one.promise))
-    as_good = [
-        one
-        for one in judged
-        if (one.known, one.of_use) == (most.known, most.of_use) and one.promise >= most.promise - _NOT_APART
-    ]
-    best = max(as_good, key=lambda one: (one.setting.words * one.setting.topics, one.promise)).setting
-    return forecast_at(best, lengths)
-
-
-def _choices(setting: ForecastSetting, words: tuple[int, ...], topics: tuple[int, ...]) -> Iterator[ForecastSetting]:
-    for (model, start), size, count in product(MODELS, words or (setting.words,), topics or (setting.topics,)):
-        yield replace(setting, model=model, start=start, start_said=True, words=size, topics=count, rounds=0)
 
 
 def _promise(one: Forecast) -> float:

@@ -20,7 +20,6 @@ from securetm.plans.agreement import Agreement, agree
 from securetm.plans.forecast import (
     BY_MOMENTS,
     BY_MOMENTS_ALONE,
-    LENGTHS,
     PLAIN,
     PUBLIC,
     Forecast,
@@ -28,8 +27,6 @@ from securetm.plans.forecast import (
     Verdict,
     best_settings,
     forecast,
-    forecast_at,
-    forecast_of_lengths,
     setting_under,
     tried_as,
 )
@@ -283,8 +280,8 @@ def _made(answers: Answers, profile: Profile, notes: PlanNotes, best: Forecast |
     noise = noise_for_runs(agreement, dealt_out(answers, profile), answers.trainings)
     found, text = plan_of(answers, profile, replace(notes, noise=noise), setting)
     if best is not None and setting is not None:
-        lengths = (notes.length,) if notes.length else LENGTHS
-        best = forecast_at(replace(setting, noise=noise, epsilon=epsilon_for(answers, profile, notes)), lengths)
+        epsilon = epsilon_for(answers, profile, notes)
+        best = forecast(replace(setting, noise=noise, epsilon=epsilon, length=notes.length))
     return _Made(text, agree(found.plan), best, noise)
 
 
@@ -318,13 +315,11 @@ def _best(answers: Answers, profile: Profile, notes: PlanNotes) -> Forecast | No
         delta=delta_for(answers, profile.budget.delta),
         documents_per_person=answers.documents / (persons_of(answers) or answers.documents),
         general_list=language_code(notes.language) is not None,
+        length=notes.length,
     )
     vectors = installed_vectors() is not None
-    best = best_settings(setting, (notes.length,) if notes.length else LENGTHS, vectors=vectors)
-    if best is not None:
-        return best
     usual = replace(setting, start=PUBLIC if vectors else PLAIN)
-    return forecast(replace(usual, length=notes.length)) if notes.length else forecast_of_lengths(usual)
+    return best_settings(setting, vectors=vectors) or forecast(usual)
 
 
 def _epsilon_of_one(answers: Answers, profile: Profile, notes: PlanNotes) -> float:

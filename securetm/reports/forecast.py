@@ -1,4 +1,4 @@
-"""A forecast of usefulness: in sentences, in the terminal, and as the command of a run."""
+"""A forecast of usefulness: in sentences and in the terminal."""
 
 from __future__ import annotations
 
@@ -10,20 +10,13 @@ from rich.panel import Panel
 from rich.text import Text
 
 from securetm.plans.forecast import (
-    BY_MOMENTS,
-    BY_MOMENTS_ALONE,
-    LDA_VI,
     LENGTHS,
-    PLAIN,
-    PUBLIC,
     Band,
     Forecast,
     ForecastChoice,
-    ForecastSetting,
     Verdict,
     tried_as,
 )
-from securetm.plans.schema import MOMENTS, NO_VECTORS
 from securetm.reports.document import Table, Words
 from securetm.reports.terminal import STYLES, WIDEST, rich_table
 from securetm.reports.texts import said, sentence
@@ -53,36 +46,6 @@ def after_a_run(result: Mapping[str, Any]) -> str:
     """What came true of the forecast; nothing where none was made or nothing could be measured."""
     told, came = result.get("forecast"), result.get("came_true")
     return sentence("forecast.after", told["held_out"], came) if told and came else ""
-
-
-_STARTS = {
-    PUBLIC: ("--start public",),
-    PLAIN: ("--start plain",),
-    BY_MOMENTS: (f"--start {MOMENTS}",),
-    BY_MOMENTS_ALONE: (f"--start {MOMENTS}", f"--vectors {NO_VECTORS}"),
-}
-LIST_OF_YOURS = "WORDS.txt"  # a public list, one word a line, in the place of a language
-
-
-def run_to_type(
-    setting: ForecastSetting, profile: str, *, parties: int, language: str, persons: int = 0, length: float = 0.0
-) -> str:
-    """The command of a simulation with these settings; `persons` where each has the budget, `length` where it is known."""
-    told = {"documents": setting.documents, "persons": persons, "document_length": length}
-    numbers = {"federation.parties": parties, "privacy.delta": setting.delta, "privacy.noise": setting.noise}
-    parts = (
-        f"securetm run --corpus FILE --profile {profile}",
-        *(("--person COLUMN",) if persons else ()),
-        f"--model {setting.model}",
-        *(_STARTS[setting.start] if setting.model == LDA_VI else ()),
-        f"--vocabulary {language or LIST_OF_YOURS}",
-        *((f"--set vocabulary.max_words={setting.words}",) if language else ()),
-        f"--topics {setting.topics} --rounds {setting.rounds} --epsilon {setting.epsilon:g}",
-        *(f"--set training.{name}={value:.12g}" for name, value in told.items() if value),
-        *(f"--set {name}={value:g}" for name, value in numbers.items() if value),
-        "--ledgers FOLDER",
-    )
-    return " ".join(parts)
 
 
 _COLUMNS = ("model", "rounds", "nats a word over frequencies", "share of F1 without noise", "chance of use", "forecast")

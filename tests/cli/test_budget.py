@@ -12,6 +12,7 @@ from dp_accounting import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
 from securetm.accounting.composition import by_accountant, total
 from securetm.accounting.spends import Spend
 from securetm.cli.budget_profile import ProfileQuestion
+from securetm.stages import Unwatched
 
 from .calculated import budget, by, found, write_ledger
 from .conftest import Said
@@ -255,16 +256,15 @@ def test_a_run_is_billed_as_far_as_its_budget_lasts() -> None:
 
 def test_central_noise_is_not_told_to_protect_from_the_coordinator() -> None:
     """Selected words are noised at the party, the sums of training are not: the weakest part decides."""
-    run = ProfileQuestion("dp-central", 5, 10, 500, "prodlda").run()
-    assert run.against.startswith("any other party")
-    assert "the coordinator" not in run.against
-    assert "anyone who gets the model" in run.against
-    assert run.assumptions == ("whoever opens the sums adds the noise and keeps both to itself",)
-    assert run.bill.round is not None
-    every = ProfileQuestion("dp-central", 5, 10, 500, "lda").run()
-    assert every.bill.round is not None
-    assert not isinstance(every.bill.round.event, type(run.bill.round.event))  # all documents are asked, so no coin helps
-    assert ProfileQuestion("dp-local", 5, 10, 500).run().against.startswith("the coordinator with 4 colluding parties")
+    asked = ProfileQuestion("dp-central", 5, 10, 500, "prodlda").question(Unwatched())
+    assert asked.promise.against.startswith("any other party")
+    assert "the coordinator" not in asked.promise.against
+    assert "anyone who gets the model" in asked.promise.against
+    assert asked.promise.assumptions[-1] == "whoever opens the sums adds the noise and keeps both to itself"
+    every = ProfileQuestion("dp-central", 5, 10, 500, "lda").question(Unwatched())
+    assert (asked.sampling, every.sampling) == ("poisson", "none")  # all documents are asked, so no coin helps
+    local = ProfileQuestion("dp-local", 5, 10, 500).question(Unwatched())
+    assert local.promise.against.startswith("the coordinator with 4 colluding parties")
 
 
 def test_a_profile_without_noise_has_no_budget() -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from securetm.accounting.calculator.planned_runs import RunsAhead, Schedule, Spending
+from securetm.accounting.calculator.runs_ahead import RunsAhead, Spending
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.ledger import BudgetExhausted
 from securetm.cli.budget_plan import PlanQuestion
+from securetm.cli.budget_runs import one_run
 from securetm.contracts import Budget, Unit
 
 from .calculated import budget, found, write_ledger
@@ -20,7 +21,7 @@ SMALL = "plan --profile dp-central --words public --vocabulary-size 100 --rounds
 
 def test_a_real_ledger_admits_the_planned_runs_and_no_more(tmp_path: Path) -> None:
     question = PlanQuestion(profile="dp-central", words="once", vocabulary_size=100, rounds=2, years=3, unit="person")
-    *_, planned = question.asked()
+    *_, planned = one_run(question)
     noise = planned.least_noise(3)
     assert planned.spending.first  # the first run pays for its words
     with Ledger.open(tmp_path / "north.ledger", "north", planned.budget) as ledger:
@@ -58,16 +59,16 @@ def test_given_what_a_run_spends_the_plan_says_when_the_budget_ends() -> None:
 
 
 def test_audits_that_train_count_as_runs_and_others_do_not() -> None:
-    alone, recorded = Schedule(2, 1), Schedule(2, 1, audits_per_year=4)
+    alone, recorded = PlanQuestion(years=2), PlanQuestion(years=2, audits_per_year=4)
     assert recorded.in_one_ledger == alone.in_one_ledger == 2
-    trained = Schedule(2, 1, audits_per_year=1, runs_per_audit=3)
-    assert [run.purpose for run in trained.runs()] == ["training", *["audit that trains"] * 3] * 2
+    trained = PlanQuestion(years=2, audits_per_year=1, runs_per_audit=3)
+    assert [run["purpose"] for run in trained.runs()] == ["training", *["audit that trains"] * 3] * 2
 
 
 def test_retired_documents_make_room_for_others() -> None:
-    schedule = Schedule(years=5, retire_after=2)
+    schedule = PlanQuestion(years=5, retire_after=2)
     assert schedule.in_one_ledger == 2
-    assert [(run.data_set, run.number) for run in schedule.runs()] == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1)]
+    assert [(run["data_set"], run["number"]) for run in schedule.runs()] == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1)]
 
 
 def test_a_plan_goes_on_from_what_a_ledger_holds(tmp_path: Path) -> None:

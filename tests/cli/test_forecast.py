@@ -16,6 +16,7 @@ from securetm.plans.agreement import Agreement, agree
 from securetm.plans.forecast import BY_MOMENTS, MODELS, OTHERS, Verdict
 from securetm.plans.recommend import plan_from_tables
 from securetm.reports.forecast import after_a_run, before_a_run
+from securetm.stages import Unwatched
 
 from .calculated import budget, found
 
@@ -52,7 +53,7 @@ def test_its_record_names_unit_bands_and_corpora() -> None:
         ("--documents 100 --unit people", "known: document, person"),
         ("--documents 100 --start moment", "did you mean moments?"),
         ("--documents 100 --model ldavi", "did you mean lda-vi?"),
-        ("--documents 100 --document-length 0", "--document-length"),
+        ("--documents 100 --document-length -1", "--document-length"),
         ("--documents 100 --parties 2", "dp-distributed"),
         ("--documents 100 --profile masked", "no privacy budget"),
     ],
@@ -98,9 +99,9 @@ def test_a_run_is_forecast_only_where_its_plan_states_how_many_documents_there_a
 
 
 def test_the_calculator_of_a_profile_shows_it_and_the_words_that_a_run_would_list() -> None:
-    run = ProfileQuestion("dp-central", epsilon=3.0, people=People(documents=20_000), words=1_000).run()
-    assert run.told["forecast"]
-    assert "the number of words open" in run.after[1]
+    asked = ProfileQuestion("dp-central", epsilon=3.0, people=People(documents=20_000), words=1_000).question(Unwatched())
+    assert asked.found["forecast"]
+    assert "the number of words open" in asked.notes[-1]
 
 
 def test_a_budget_of_persons_is_forecast_where_the_plan_says_how_many_there_are() -> None:

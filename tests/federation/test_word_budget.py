@@ -302,7 +302,7 @@ def test_no_epsilon_of_words_is_said_without_what_it_is_of(first: tuple[RunFolde
     to = Console(file=io.StringIO(), width=400)
     show_run(result, "", to)
     show_explanation(explain("iftm"), to)
-    show_report(report(ProfileQuestion("iftm", 5, 50, 2000).run().question(Unwatched()), Unwatched()), to)
+    show_report(report(ProfileQuestion("iftm", 5, 50, 2000).question(Unwatched()), Unwatched()), to)
     show_report(ledger_report(folder.ledger("north"), Unwatched()), to)
     said = " ".join(to.file.getvalue().replace("│", " ").split())  # type: ignore[attr-defined]
     assert len(re.findall(r"epsilon = 8 per word occurrence", said)) >= 5
@@ -348,6 +348,6 @@ def test_whom_words_are_hidden_from_is_said_where_noise_of_another_unit_stands_b
     text = (data_folder("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
     path = tmp_path / "iftm.toml"
     path.write_text(f'{text}\n[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 1.0\n', "utf-8")
-    both, alone = ProfileQuestion(str(path), 5, 50, 2000).run(), ProfileQuestion("iftm", 5, 50, 2000).run()
-    assert both.against == alone.against != ""
-    assert both.bill == alone.bill
+    both, alone = (ProfileQuestion(name, 5, 50, 2000).question(Unwatched()) for name in (str(path), "iftm"))
+    assert both.promise.against == alone.promise.against != ""
+    assert both.spends == alone.spends

@@ -36,6 +36,7 @@ from securetm.plans.rules import (
     totals_rule,
     words_for,
 )
+from securetm.stages import Unwatched
 
 FROM_PUBLIC, FROM_PLAIN = (tuple(rounds_rule(plain=plain).value.values()) for plain in (False, True))
 MOST_TOTALS = totals_rule(plain=False, after_pairs=False).value["most"]
@@ -103,11 +104,10 @@ def test_a_plan_that_states_its_documents_is_asked_by_the_rule_and_spends_its_bu
 
 
 def test_the_calculator_suggests_what_a_run_would_ask() -> None:
-    run = ProfileQuestion("dp-central", 5, 3, 500, "lda-vi", people=People(documents=10**6)).run()
-    assert run.suggested is not None
-    assert run.suggested.rounds == FROM_PUBLIC[1]
-    assert "1,000,000 documents" in run.suggested.sentence
-    assert ProfileQuestion("dp-central", 5, 3, 500, "prodlda").run().suggested is None
+    asked = ProfileQuestion("dp-central", 5, 3, 500, "lda-vi", people=People(documents=10**6)).question(Unwatched())
+    assert asked.found["suggested"]["rounds"] == FROM_PUBLIC[1]
+    assert any(f"asks {FROM_PUBLIC[1]} times for about 1,000,000 documents" in note for note in asked.notes)
+    assert "suggested" not in ProfileQuestion("dp-central", 5, 3, 500, "prodlda").question(Unwatched()).found
 
 
 def test_a_plan_that_states_its_parties_is_asked_by_the_noise_of_so_many() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from dp_accounting import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
@@ -136,15 +136,12 @@ class Training:
             (*drawn, clipped, *self.people.assumptions, "whoever adds the noise is honest"),
         )
 
-    def shuffling(self) -> dict[str, float]:
-        """What the same training spends by each way to draw batches."""
-        ways = {way: total(replace(self, sampling=way).spends(), self.delta).epsilon for way in SAMPLINGS}
-        least = least_epsilon_shuffled(max(1, math.ceil(1 / self.rate)), self.noise, self.delta)
-        return {"at_least": least, "sound": ways["shuffled"], "poisson": ways["poisson"]}
-
     def question(self, _: Stages) -> Question:
         """The training, and what it would spend by the other way to draw batches."""
-        people, shuffled, is_shuffled = self.people, self.shuffling(), self.sampling == "shuffled"
+        people, is_shuffled = self.people, self.sampling == "shuffled"
+        ways = {way: total(replace(self, sampling=way).spends(), self.delta).epsilon for way in SAMPLINGS}
+        at_least = least_epsilon_shuffled(max(1, math.ceil(1 / self.rate)), self.noise, self.delta)
+        shuffled = {"at_least": at_least, "sound": ways["shuffled"], "poisson": ways["poisson"]}
         least, proved = downward(shuffled["at_least"]), f"{upward(shuffled['sound'])}"
         not_amplified = (
             f"Batches that are shuffled, not Poisson-sampled, get no amplification: epsilon = {proved} per {people.protected} "
@@ -204,60 +201,48 @@ _STEPS = 12  # about as many as a search takes
 
 @dataclass(frozen=True)
 class Target:
-    """What is sought, and for which epsilon. The value that is sought is not given."""
+    """What is sought of a training, and for which epsilon. The training itself has some number that is allowed in its place."""
 
     sought: str
     epsilon: float
-    documents: int
-    delta: float
-    batch: int | None = None
-    epochs: float | None = None
-    noise: float | None = None
-    sampling: str = "poisson"
-    tokens: int | None = None
-    unit: str = ""  # document or person, as in a training
-    documents_per_person: int | None = None
-    persons: int | None = None
-    counted: bool = False  # in documents
+    training: Training
 
-    def __post_init__(self) -> None:
-        check_choice("--for", self.sought, tuple(SOUGHT))
-        check_choice("--sampling", self.sampling, SAMPLINGS)
-        check("--epsilon", self.epsilon)
-        check_delta(self.delta)
+    @classmethod
+    def of(cls, sought: str, epsilon: float | None, given: Mapping[str, Any]) -> Self:
+        """The target, where all is given of the training but what is sought."""
+        check_choice("--for", sought, tuple(SOUGHT))
+        if epsilon is None:
+            raise refused("--epsilon", None, "", "give the epsilon that may be spent")
+        check("--epsilon", epsilon)
         for name in SOUGHT:
-            value = getattr(self, name)
-            if value is not None and name == self.sought:
+            value = given.get(name)
+            if value is not None and name == sought:
                 instead = f"leave --{name} away, or seek something else than {name}"
                 raise refused(f"--{name}", value, "must be left out, because it is what is sought", instead)
-            if value is None and name != self.sought:
+            if value is None and name != sought:
                 raise refused(f"--{name}", None, "", f"give --{name}, or seek it with --for {name}")
-        if self.sought == "batch" and self.sampling == "shuffled":
+        allowed = given.get("documents", 1) if sought == "batch" else 1
+        training = from_table(Training, {**given, sought: allowed}, "budget solve")
+        if sought == "batch" and training.sampling == "shuffled":
             instead = "shuffled batches are not amplified: no batch size changes epsilon"
             raise refused("--for", "batch", "cannot be solved for shuffled batches", instead)
+        return cls(sought, epsilon, training)
 
-    @property
-    def people(self) -> People:
-        """Whose documents they are."""
-        return People(self.unit, self.documents, self.documents_per_person, self.persons, self.counted)
-
-    def training(self, found: float) -> Training:
+    def with_found(self, found: float) -> Training:
         """The training with what is sought in its place."""
-        given = {name: getattr(self, name) or 0 for name in SOUGHT} | {self.sought: found}
-        batch, epochs, noise = int(given["batch"]), float(given["epochs"]), float(given["noise"])
-        return Training(self.documents, batch, epochs, noise, self.delta, self.sampling, self.tokens, *self.people.told)
+        return replace(self.training, **dict[str, Any]({self.sought: found}))
 
     def solved(self, progress: Stages) -> Training:
         """The training with what was sought: it was composed, and fits."""
         progress.stage(f"the {self.sought} for epsilon = {upward(self.epsilon)}", _STEPS)
         search = _Search(self, progress)
-        return self.training({"noise": search.noise, "epochs": search.epochs, "batch": search.batch}[self.sought]())
+        return self.with_found({"noise": search.noise, "epochs": search.epochs, "batch": search.batch}[self.sought]())
 
     def question(self, progress: Stages) -> Question:
         """The training with what was sought."""
         training = self.solved(progress)
         asked, value = training.question(progress), getattr(training, self.sought)
-        title = f"{SOUGHT[self.sought].format(value)}, for epsilon = {upward(self.epsilon)} per {self.people.protected}"
+        title = f"{SOUGHT[self.sought].format(value)}, for epsilon = {upward(self.epsilon)} per {training.people.protected}"
         solved = {"for": self.sought, "value": value, "target": self.epsilon}
         return replace(asked, title=f"{title}: {asked.title}", found={**asked.found, "solved": solved})
 
@@ -266,11 +251,10 @@ class _Search:
     """Finds what is sought by trying candidates, and shows how many were tried."""
 
     def __init__(self, target: Target, progress: Stages) -> None:
-        self.target, self.progress, self.tried = target, progress, 0
+        self.target, self.training, self.progress, self.tried = target, target.training, progress, 0
 
     def noise(self) -> float:
         """The least noise that fits, rounded upwards to four places."""
-        self.target.training(1.0)  # refuses what is wrong with the other settings
         low, high = _LEAST_NOISE, _MOST_NOISE
         if not self._surely_fits(high):
             raise self._too_small(f"even noise {_MOST_NOISE:,.0f} spends more", "fewer epochs")
@@ -280,25 +264,24 @@ class _Search:
         low = _STRIDE * high
         while low > _LEAST_NOISE and self._fits(low):
             low, high = _STRIDE * low, low
-        least = noise_for(self._spends, self.target.epsilon, self.target.delta, max(low, _LEAST_NOISE), high)
+        least = noise_for(self._spends, self.target.epsilon, self.training.delta, max(low, _LEAST_NOISE), high)
         return math.ceil(least * 1e4) / 1e4
 
     def epochs(self) -> float:
         """As many steps, or passes of shuffled batches, as fit; written as epochs."""
-        each = 1.0 if self.target.sampling == "shuffled" else self.target.training(1.0).rate
+        each = 1.0 if self.training.sampling == "shuffled" else self.training.rate
         highest = min(MOST_STEPS, round(_MOST_EPOCHS / each))
         count = self._most(highest, each)
         if count == 0:
             raise self._too_small("a single step spends more", "more noise or smaller batches")
         if count == highest:
             problem = "is so large that epochs have no end"
-            raise refused("--noise", self.target.noise, problem, "ask for a smaller epsilon or less noise")
+            raise refused("--noise", self.training.noise, problem, "ask for a smaller epsilon or less noise")
         return count * each
 
-    def batch(self) -> float:
+    def batch(self) -> int:
         """The largest batch that fits."""
-        self.target.training(1)  # refuses what is wrong with the other settings
-        batch = self._most(self.target.documents)
+        batch = self._most(self.training.documents)
         if batch == 0:
             raise self._too_small("even batches of one document spend more", "more noise or fewer epochs")
         return batch
@@ -306,44 +289,37 @@ class _Search:
     def _spends(self, candidate: float) -> Spends:
         self.tried += 1
         self.progress.step(self.tried)
-        return self.target.training(candidate).spends()
+        return self.target.with_found(candidate).spends()
 
     def _surely_fits(self, candidate: float) -> bool:
         """By Renyi divergences alone, which is quick: what they allow is allowed."""
-        return surely_within(self.target.training(candidate).spends(), self.target.epsilon, self.target.delta)
+        return surely_within(self.target.with_found(candidate).spends(), self.target.epsilon, self.training.delta)
 
     def _fits(self, candidate: float) -> bool:
         """By any accountant."""
-        return within(self._spends(candidate), self.target.epsilon, self.target.delta)
+        return within(self._spends(candidate), self.target.epsilon, self.training.delta)
 
     def _most(self, largest_of_all: int, each: float = 1.0) -> int:
         """The largest number of `each` that fits."""
         return largest_by(lambda n: self._surely_fits(n * each), lambda n: self._fits(n * each), largest_of_all)
 
     def _too_small(self, reason: str, instead: str) -> BudgetTooSmall:
-        budget, advice = f"{upward(self.target.epsilon)} per {self.target.people.protected}", "allow a larger epsilon, or take "
+        budget, advice = (
+            f"{upward(self.target.epsilon)} per {self.training.people.protected}",
+            "allow a larger epsilon, or take ",
+        )
         return BudgetTooSmall(self.target.sought, budget, reason, advice + instead)
 
 
-def noise_or_epsilon(
-    documents: int,
-    batch: int,
-    epochs: float,
-    delta: float,
-    people: People,
-    noise: float | None,
-    epsilon: float | None,
-    sampling: str = "poisson",
-    tokens: int | None = None,
-) -> Training | Target:
+def noise_or_epsilon(noise: float | None, epsilon: float | None, given: Mapping[str, Any]) -> Training | Target:
     """The training with that noise, or the question for the noise of that epsilon: one of both is given."""
     if noise is not None and epsilon is not None:
         raise refused("--epsilon", epsilon, "cannot be given beside --noise, which decides it", "give one of both")
     if epsilon is not None:
-        return Target("noise", epsilon, documents, delta, batch, epochs, None, sampling, tokens, *people.told)
+        return Target.of("noise", epsilon, given)
     if noise is None:
         raise refused("--noise", None, "", "give --noise, or --epsilon to have the least noise for it")
-    return Training(documents, batch, epochs, noise, delta, sampling, tokens, *people.told)
+    return Training(noise=noise, **given)
 
 
 # ---- noise on single words -----------------------------------------------------------------------------------------
@@ -409,7 +385,11 @@ class WordNoise:
     def for_documents(self) -> dict[str, Any]:
         """What that is for whole documents: a warning, a table, a figure, and numbers."""
         bounds = {words: self.of_document(words) for words in self.words}
-        rows = tuple((words, epsilon, 2 * epsilon, _reach(epsilon)) for words, epsilon in bounds.items())
+        rows = []
+        for words, epsilon in bounds.items():
+            # the best true-positive rate under pure differential privacy (Kairouz, Oh and Viswanath 2015)
+            rate = min(FALSE_POSITIVES * math.exp(min(epsilon, 700.0)), 1 - (1 - FALSE_POSITIVES) * math.exp(-epsilon))
+            rows.append((words, epsilon, 2 * epsilon, upward_share(rate)))
         columns = ("words", "epsilon per document", "if it is replaced", "found at 1 % false")
         caption = "By group privacy at delta = 0: words x releases x epsilon; replacing every word removes one and adds one."
         lengths = sorted({1, *self.words, max((*self.words, 2))})
@@ -422,7 +402,7 @@ class WordNoise:
         )
         return {
             "warnings": (sentence_whole(self.epsilon_per_word * self.releases, self.words),),
-            "tables": (ReportTable("What that is for a whole document", columns, rows, caption),),
+            "tables": (ReportTable("What that is for a whole document", columns, tuple(rows), caption),),
             "plots": (length,),
             "found": {"documents": [{"words": n, "epsilon": one, "replaced": 2 * one} for n, one in bounds.items()]},
         }
@@ -448,12 +428,6 @@ def sentence_whole(epsilon: float, lengths: tuple[int, ...] = WordNoise.words) -
         f"This budget is one per word occurrence, not per document: epsilon = {upward(epsilon)} per word occurrence is "
         f"epsilon = {listed(parts)}, by group privacy."
     )
-
-
-def _reach(epsilon: float) -> str:
-    """The best true-positive rate under pure differential privacy (Kairouz, Oh and Viswanath 2015)."""
-    rate = min(FALSE_POSITIVES * math.exp(min(epsilon, 700.0)), 1 - (1 - FALSE_POSITIVES) * math.exp(-epsilon))
-    return upward_share(rate)
 
 
 # ---- noise in shares -----------------------------------------------------------------------------------------------
@@ -569,6 +543,18 @@ class Shares:
             "those who may drop out is taken off the sum, and the sum carries "
             f"{best / self.noise:.2f} times the noise that it would need if nobody dropped out and nobody colluded."
         )
+        rounding = 2 * math.sqrt(self.dimension)
+        coarse = (
+            f"Rounding adds up to {rounding:,.0f} steps to a row bounded by {self.l2:,.0f} steps, and the noise grows with "
+            "them; a finer grid (a larger --l2) makes that small."
+        )
+        columns = ("case", "answer", "collude", "noise in the sum", "unknown to them", f"epsilon per {self.people.protected}")
+        rows = tuple(
+            (one["case"], one["answering"], one["colluding"], near(one["noise_in_sum"]), near(one["noise"]), one["epsilon"])
+            for one in cases
+        )
+        bound = f"the bound on one {self.people.protected}'s row ({self.l2:,.0f} steps)"
+        caption = f"Noise as a standard deviation over {bound}; a party's share has one of {near(self.share)} steps."
         return Question(
             f"{DISTRIBUTIONS[self.distribution]} shares, {self.threshold} of {self.parties} parties remain, "
             f"{self.colluding} may collude, {counted(self.rounds, 'round')}",
@@ -581,20 +567,10 @@ class Shares:
             people=self.people,
             along="rounds",
             courses=(course("guaranteed", self.noise), *honest),
-            warnings=(self._coarse_grid(),),
+            warnings=(coarse if rounding >= 0.05 * self.l2 else None,),
             notes=(surplus, HOW_SHARES_COUNT[self.distribution], *self.people.notes()),
-            tables=(self._price(cases),),
+            tables=(ReportTable("The price of dropout and collusion", columns, rows, caption),),
             found={"cases": cases},
-        )
-
-    def _coarse_grid(self) -> str | None:
-        """The warning that rounding is a large part of the sensitivity."""
-        rounding = 2 * math.sqrt(self.dimension)
-        if rounding < 0.05 * self.l2:
-            return None
-        return (
-            f"Rounding adds up to {rounding:,.0f} steps to a row bounded by {self.l2:,.0f} steps, and the noise grows with "
-            "them; a finer grid (a larger --l2) makes that small."
         )
 
     def _cases(self, mechanism: NoiseInShares) -> list[dict[str, Any]]:
@@ -608,16 +584,6 @@ class Shares:
             epsilon = total((self.spend(mechanism, left, self.rounds),), self.delta).epsilon
             found.append(case | {"noise": left, "noise_in_sum": self.left(answering, 0), "epsilon": epsilon})
         return found
-
-    def _price(self, cases: list[dict[str, Any]]) -> ReportTable:
-        columns = ("case", "answer", "collude", "noise in the sum", "unknown to them", f"epsilon per {self.people.protected}")
-        rows = tuple(
-            (one["case"], one["answering"], one["colluding"], near(one["noise_in_sum"]), near(one["noise"]), one["epsilon"])
-            for one in cases
-        )
-        bound = f"the bound on one {self.people.protected}'s row ({self.l2:,.0f} steps)"
-        caption = f"Noise as a standard deviation over {bound}; a party's share has one of {near(self.share)} steps."
-        return ReportTable("The price of dropout and collusion", columns, rows, caption)
 
 
 def in_shares(asked: Question, group: Group | None) -> Question:
@@ -738,7 +704,7 @@ def _bound(epsilon: float | None) -> str:
 
 # ---- for Python ----------------------------------------------------------------------------------------------------
 
-QUESTIONS: Mapping[str, type[Training | Target | WordNoise]] = {"dp-sgd": Training, "solve": Target, "laplace": WordNoise}
+QUESTIONS: Mapping[str, type[Training | WordNoise]] = {"dp-sgd": Training, "laplace": WordNoise}
 
 
 def budget(question: str = "dp-sgd", **settings: Any) -> dict[str, Any]:
@@ -746,7 +712,12 @@ def budget(question: str = "dp-sgd", **settings: Any) -> dict[str, Any]:
 
     `question` is dp-sgd, solve (with sought="noise", "epochs" or "batch") or laplace; the settings are those of the command.
     """
-    if question not in QUESTIONS:
-        raise NotFound("question", question, tuple(QUESTIONS))
-    asked = from_table(QUESTIONS[question], settings, f"budget {question}").question(Unwatched())
-    return report(asked, Unwatched()).record()
+    asked: Training | Target | WordNoise
+    if question == "solve":
+        sought, epsilon = settings.pop("sought", ""), settings.pop("epsilon", None)
+        asked = Target.of(sought, epsilon, settings)
+    elif question in QUESTIONS:
+        asked = from_table(QUESTIONS[question], settings, f"budget {question}")
+    else:
+        raise NotFound("question", question, (*QUESTIONS, "solve"))
+    return report(asked.question(Unwatched()), Unwatched()).record()

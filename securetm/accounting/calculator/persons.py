@@ -92,11 +92,6 @@ class People:
         return self.persons or -(-self.documents // self.each)
 
     @property
-    def told(self) -> tuple[str, int | None, int | None, bool]:
-        """The unit, documents per person, persons, and whether they were counted."""
-        return self.unit, self.documents_per_person, self.persons, self.counted
-
-    @property
     def assumptions(self) -> tuple[str, ...]:
         """What a promise for persons rests on beside."""
         return (ONE_PARTY,) if self.protected == PERSON else ()

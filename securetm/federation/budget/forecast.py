@@ -28,7 +28,6 @@ from securetm.plans.forecast import (
     Forecast,
     ForecastSetting,
     forecast,
-    forecast_of_lengths,
     under_profile,
 )
 from securetm.plans.profiles import cohort_of, count_of_parties, words_in_sums
@@ -124,8 +123,6 @@ def asked_about(language: str, words: int, documents: int | None, length: float)
         raise BadSetting(where, "--vocabulary", language, "is no language of which there is a list (english, german, de)")
     if documents is None:
         raise BadSetting(where, "--vocabulary", language, "needs the number of documents of all parties (--documents N)")
-    if length <= 0:
-        raise BadSetting(where, "--document-length", f"{length:g}", "must be above 0")
     found = expected_words(choice, TokeniserChoice(), documents, length)
     assert found is not None
     return found, expected_in_words(found, language)
@@ -148,18 +145,18 @@ def forecast_of(agreement: Agreement, parties: int) -> Forecast | None:
         return None
     training = agreement.plan.training
     each = training.documents / (training.persons or training.documents)
-    return forecast_with(agreement, parties, training.documents, training.document_length, each)
+    return forecast(setting_of(agreement, parties, training.documents, training.document_length, each))
 
 
-def forecast_with(agreement: Agreement, parties: int, documents: int, length: float = 0.0, each: float = 1.0) -> Forecast:
-    """The forecast of a run on so many documents of such a length, of which a person has `each`; 0: nobody says how long."""
+def setting_of(agreement: Agreement, parties: int, documents: int, length: float = 0.0, each: float = 1.0) -> ForecastSetting:
+    """A run by public numbers, on so many documents of such a length, of which a person has `each`; 0: nobody says how long."""
     plan, budget = agreement.plan, agreement.budget
     assert budget is not None
     start = PLAIN if agreement.vectors is None else PUBLIC
     if plan.training.start == MOMENTS:
         start = BY_MOMENTS_ALONE if agreement.vectors is None else BY_MOMENTS
     counts = Terms((Block("counts", (agreement.model.most_shown_topics, len(agreement.longest_list))),), bits=64)
-    setting = ForecastSetting(
+    return ForecastSetting(
         documents=documents,
         epsilon=budget.epsilon,
         delta=budget.delta,
@@ -168,14 +165,13 @@ def forecast_with(agreement: Agreement, parties: int, documents: int, length: fl
         words=max(len(agreement.longest_list), 2),
         topics=agreement.model.most_shown_topics,
         rounds=plan.training.rounds,
-        length=length or 1.0,
+        length=length,
         general_list=plan.vocabulary.language is not None,
         documents_per_person=each,
         noise_factor=under_profile(agreement.profile, parties),
         noise=plan.privacy.noise,
         radius=min((mechanism.row_radius(counts) for mechanism in agreement.profile.mechanisms), default=1.0),
     )
-    return forecast(setting) if length else forecast_of_lengths(setting)
 
 
 def forecast_record(agreement: Agreement, parties: int, found: Mapping[str, Any]) -> dict[str, Any]:

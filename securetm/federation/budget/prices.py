@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from securetm.accounting.calculator.budget_report import Spends
-from securetm.accounting.calculator.planned_runs import RunsAhead, Spending
+from securetm.accounting.calculator.runs_ahead import RunsAhead, Spending
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.composition import total
 from securetm.accounting.ledger.privacy_filter import ALONE

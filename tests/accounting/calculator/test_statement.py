@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from dp_accounting import GaussianDpEvent
@@ -26,7 +27,8 @@ from securetm.stages import Unwatched
 PROMISE = Promise("document", "the coordinator", "any one document was used", ("coins are secret", "noise is added"))
 
 
-def answered(target: Target) -> BudgetReport:
+def sought(what: str, epsilon: float, **given: Any) -> BudgetReport:
+    target = Target.of(what, epsilon, {**given, "delta": 1e-6})
     return report(target.question(Unwatched()), Unwatched())
 
 
@@ -72,27 +74,27 @@ def test_a_share_is_sized_for_the_fewest_honest_ones() -> None:
 
 
 def test_what_is_solved_for_fits_and_a_little_less_noise_does_not() -> None:
-    sheet = answered(Target("noise", 0.5, 10_000, 1e-6, batch=1000, epochs=5))
+    sheet = sought("noise", 0.5, documents=10_000, batch=1000, epochs=5)
     noise = sheet.found["solved"]["value"]
     assert sheet.epsilon <= 0.5
     assert not within(Training(10_000, 1000, 5, noise * 0.995, 1e-6).spends(), 0.5, 1e-6)
 
 
 def test_the_largest_batch_fits_and_one_more_does_not() -> None:
-    batch = answered(Target("batch", 0.5, 60, 1e-6, noise=5.0, epochs=1)).found["solved"]["value"]
+    batch = sought("batch", 0.5, documents=60, noise=5.0, epochs=1).found["solved"]["value"]
     assert 1 <= batch < 60
     assert within(Training(60, batch, 1, 5.0, 1e-6).spends(), 0.5, 1e-6)
     assert not within(Training(60, batch + 1, 1, 5.0, 1e-6).spends(), 0.5, 1e-6)
 
 
 def test_the_most_epochs_fit_and_one_step_more_does_not() -> None:
-    epochs = answered(Target("epochs", 3.0, 5000, 1e-6, noise=4.0, batch=5000)).found["solved"]["value"]
+    epochs = sought("epochs", 3.0, documents=5000, noise=4.0, batch=5000).found["solved"]["value"]
     assert Training(5000, 5000, epochs, 4.0, 1e-6).steps == round(epochs) > 1
     assert not within(Training(5000, 5000, epochs + 1, 4.0, 1e-6).spends(), 3.0, 1e-6)
 
 
 def test_epochs_of_shuffled_batches_are_whole() -> None:
-    sheet = answered(Target("epochs", 1.0, 5000, 1e-6, noise=15.0, batch=5000, sampling="shuffled"))
+    sheet = sought("epochs", 1.0, documents=5000, noise=15.0, batch=5000, sampling="shuffled")
     assert sheet.found["solved"]["value"] == int(sheet.found["solved"]["value"]) > 0
     assert sheet.epsilon <= 1.0
 
