@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import platform
 import shlex
 import time
 import zipfile
@@ -29,9 +27,10 @@ from securetm.auditing.evidence import today
 from securetm.auditing.judging import outcome_of
 from securetm.auditing.parts.empirical_epsilon import ideal_one_run
 from securetm.auditing.parts.membership_game import INSIDE, OUTSIDE, allowed, best_fits, judged, measures, ordered, presence
-from securetm.auditing.record import NOT_TESTED, About, AttackedRun, Attempt, Audit, Finding
+from securetm.auditing.record import NOT_TESTED, About, Attempt, Audit, Finding
+from securetm.auditing.trials import attacked_run
 from securetm.auditing.verdicts import corrected, with_baseline
-from securetm.contracts import Array, Budget, Unit
+from securetm.contracts import Array, Budget
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments
 from securetm.corpus.readers import read_corpus
@@ -95,7 +94,24 @@ def read_foreign(path: Path) -> ForeignModel:
         words, weights = read(path)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile, RecursionError) as problem:
         raise _unknown_file(path, f"{type(problem).__name__}: {str(problem)[:200]}") from problem
-    return _checked(path, words, weights)
+    if weights.ndim != 2 or weights.shape[1] != len(words) or not weights.size or weights.size > _MOST:
+        raise _unknown_file(path, f"weights of the form {weights.shape} for {len(words):,} words")
+    if len(set(words)) < len(words):
+        raise _repeated_word(path, next(word for word in words if list(words).count(word) > 1))
+    wrong = (
+        "no finite number (NaN or infinite)"
+        if not np.isfinite(weights).all()
+        else f"negative: {weights.min():g}"
+        if (weights < 0).any()
+        else "0 in a whole topic"
+        if not (weights.sum(axis=1) > 0).all()
+        else ""
+    )
+    if wrong:
+        finite = "weights are finite numbers that are not negative, and every topic has one above 0: export the model again"
+        raise Mistake("a weight in {path} is {what}", hint=finite, path=str(path), what=wrong)
+    table = weights.astype(np.float64)
+    return ForeignModel(path.name, tuple(words), table, _counts_in(table))
 
 
 def _unknown_file(path: Path, problem: str) -> Mistake:
@@ -104,31 +120,11 @@ def _unknown_file(path: Path, problem: str) -> Mistake:
     return Mistake(sentence, hint=formats, path=str(path), problem=problem)
 
 
-def _bad_weight(path: Path, what: str) -> Mistake:
-    finite = "weights are finite numbers that are not negative, and every topic has one above 0: export the model again"
-    return Mistake("a weight in {path} is {what}", hint=finite, path=str(path), what=what)
-
-
 def _repeated_word(path: Path, word: str) -> Mistake:
     sentence = "{path} has the word {word!r} twice in one topic, or twice in its vocabulary"
     return Mistake(
         sentence, hint="each word stands once: add its weights up, or export the model again", path=str(path), word=word
     )
-
-
-def _checked(path: Path, words: Sequence[str], weights: Array) -> ForeignModel:
-    if weights.ndim != 2 or weights.shape[1] != len(words) or not weights.size or weights.size > _MOST:
-        raise _unknown_file(path, f"weights of the form {weights.shape} for {len(words):,} words")
-    if len(set(words)) < len(words):
-        raise _repeated_word(path, next(word for word in words if list(words).count(word) > 1))
-    if not np.isfinite(weights).all():
-        raise _bad_weight(path, "no finite number (NaN or infinite)")
-    if (weights < 0).any():
-        raise _bad_weight(path, f"negative: {weights.min():g}")
-    if not (weights.sum(axis=1) > 0).all():
-        raise _bad_weight(path, "0 in a whole topic")
-    table = weights.astype(np.float64)
-    return ForeignModel(path.name, tuple(words), table, _counts_in(table))
 
 
 # ---- counts behind shares ------------------------------------------------------------------------------------------
@@ -140,21 +136,15 @@ def _counts_in(shares: Array) -> Array | None:
         return None
     found = []
     for row in shares:
-        if (counts := _whole_numbers(row - row.min())) is None:
+        # the smallest whole numbers in these proportions, the least of them at most 100
+        above = row - row.min()
+        least = above[above > 0].min(initial=np.inf)
+        tried = (above * (times / least) for times in range(1, _LEAST_COUNT + 1) if np.isfinite(least))
+        counts = next((one.round() for one in tried if np.abs(one - one.round()).max() <= _NEAR), None)
+        if counts is None:
             return None
         found.append(counts)
     return np.stack(found)
-
-
-def _whole_numbers(shares: Array) -> Array | None:
-    """The smallest whole numbers in these proportions, the least of them at most 100; None where there are none."""
-    least = shares[shares > 0].min(initial=np.inf)
-    for times in range(1, _LEAST_COUNT + 1) if np.isfinite(least) else ():
-        counts = shares * (times / least)
-        if np.abs(counts - counts.round()).max() <= _NEAR:
-            found: Array = counts.round()
-            return found
-    return None
 
 
 # ---- formats -------------------------------------------------------------------------------------------------------
@@ -205,15 +195,11 @@ def _bertopic(path: Path) -> Table:
     if shape[0] * shape[1] > _MOST:
         raise ValueError(f"a table of {shape}")
     weights = sparse.csr_array((kept["data"], kept["indices"], kept["indptr"]), shape=shape).toarray()
-    counts = _counts_behind(weights, kept["diag"]) if "diag" in kept else None
+    factors = kept.get("diag")
+    if factors is None or factors.shape != weights.shape[1:] or not np.isfinite(factors).all() or (factors <= 0).any():
+        return words, weights
+    counts = _counts_in(weights / factors)
     return words, weights if counts is None else counts
-
-
-def _counts_behind(weights: Array, factors: Array) -> Array | None:
-    """Whole numbers of words behind shares that were multiplied by a factor of each word; None where there are none."""
-    if factors.shape != weights.shape[1:] or not np.isfinite(factors).all() or (factors <= 0).any():
-        return None
-    return _counts_in(weights / factors)
 
 
 def _listed(path: Path, lines: Iterable[tuple[Any, Any, float]]) -> Table:
@@ -295,11 +281,6 @@ class ForeignFiles:
     claimed: Budget | None = None
 
 
-def claim_of(epsilon: float, delta: float) -> Budget:
-    """The claim of whoever made the model, for each document."""
-    return Budget(Unit.DOCUMENT, epsilon, delta)
-
-
 def audit_foreign(files: ForeignFiles, stages: Stages | None = None) -> Audit:
     """The audit as an ordinary record: every attack on the baseline first, then on the model."""
     begun, stages = time.perf_counter(), stages or Unwatched()
@@ -318,27 +299,22 @@ def audit_foreign(files: ForeignFiles, stages: Stages | None = None) -> Audit:
             found.append(_finding(ON_CANARIES, files, model, False, made))
         findings += with_baseline(tuple(found))
         stages.step(number)
-    untried = (*_untried(model, files), "the noise of the training, and what its messages showed: only topics are here")
-    title = f"What do the topics of {model.name} show of the documents that they were learned from?"
-    seconds = time.perf_counter() - begun
-    return Audit("foreign", title, model.name, tuple(findings), untried, seconds, __version__, (_again(files),), (), today())
-
-
-def _untried(model: ForeignModel, files: ForeignFiles) -> tuple[str, ...]:
-    counted = () if model.totals is not None else ("word counts: no counts of words can be read from these weights",)
-    return (*counted, *(() if files.canaries else ("canaries: no made documents were named",)))
-
-
-def _again(files: ForeignFiles) -> str:
-    words = ["securetm", "audit", "foreign", str(files.model)]
-    words += ["--members", str(files.members), "--non-members", str(files.others)]
+    untried = ["the noise of the training, and what its messages showed: only topics are here"]
+    if made is None:
+        untried.insert(0, "canaries: no made documents were named")
+    if model.totals is None:
+        untried.insert(0, "word counts: no counts of words can be read from these weights")
+    again = ["securetm", "audit", "foreign", str(files.model)]
+    again += ["--members", str(files.members), "--non-members", str(files.others)]
     if files.canaries is not None:
-        words += ["--canaries-in", str(files.canaries[0]), "--canaries-out", str(files.canaries[1])]
+        again += ["--canaries-in", str(files.canaries[0]), "--canaries-out", str(files.canaries[1])]
     if files.text is not None:
-        words += ["--text", files.text]
+        again += ["--text", files.text]
     if files.claimed is not None:
-        words += ["--epsilon", f"{files.claimed.epsilon:g}", "--delta", f"{files.claimed.delta:g}"]
-    return shlex.join(words)
+        again += ["--epsilon", f"{files.claimed.epsilon:g}", "--delta", f"{files.claimed.delta:g}"]
+    title = f"What do the topics of {model.name} show of the documents that they were learned from?"
+    seconds, command = time.perf_counter() - begun, (shlex.join(again),)
+    return Audit("foreign", title, model.name, tuple(findings), tuple(untried), seconds, __version__, command, (), today())
 
 
 # ---- documents -----------------------------------------------------------------------------------------------------
@@ -446,18 +422,14 @@ def _fits(model: ForeignModel, counts: Any) -> Array:
     return found
 
 
-def _scrambled(model: ForeignModel) -> ForeignModel:
-    """The same weights at other words: what an attack still finds is chance."""
-    order = np.random.default_rng(SEED).permutation(len(model.words))
-    counted = None if model.counted is None else model.counted[:, order]
-    return replace(model, weights=model.weights[:, order], counted=counted)
-
-
 def _finding(attack: TopicsAttack, files: ForeignFiles, model: ForeignModel, baseline: bool, sides: Sides) -> Finding:
     """One attack on the model or on the baseline, beside the same attack on scrambled topics."""
     begun, claimed = time.perf_counter(), None if baseline else files.claimed
     limit = attack.allowed(attack.measure, claimed) if claimed else attack.shown_from
-    scores = attack.scored(model, sides, claimed), attack.scored(_scrambled(model), sides, claimed)
+    order = np.random.default_rng(SEED).permutation(len(model.words))  # the same weights at other words: what is left is chance
+    counted = None if model.counted is None else model.counted[:, order]
+    scrambled = replace(model, weights=model.weights[:, order], counted=counted)
+    scores = attack.scored(model, sides, claimed), attack.scored(scrambled, sides, claimed)
     outcome = outcome_of(attack.name, attack.units, attack.measure, scores, limit, CONFIDENCE)
     spent = "nothing" if outcome.verdict == NOT_TESTED and outcome.measured.value is None else "1 model"
     attempt = Attempt(
@@ -470,17 +442,8 @@ def _finding(attack: TopicsAttack, files: ForeignFiles, model: ForeignModel, bas
         baseline=baseline,
         effort="1 model",
     )
-    run = AttackedRun(
-        profile="open" if baseline else "made elsewhere",
-        model="lda" if baseline else "topics from elsewhere",
-        name=model.name,
-        setting=f"{len(model.weights)} topics, {len(model.words):,} words",
-        epsilon=claimed.epsilon if claimed else None,
-        delta=claimed.delta if claimed else None,
-        epsilon_unit=claimed.unit.value if claimed else "",
-        cores=os.cpu_count() or 0,
-        python=platform.python_version(),
-    )
+    what = ("open", "lda") if baseline else ("made elsewhere", "topics from elsewhere")
+    run = attacked_run(*what, model.name, f"{len(model.weights)} topics, {len(model.words):,} words", claimed)
     outcome = structs.replace(outcome, seconds=time.perf_counter() - begun, spent=spent)
     return Finding(attempt, run, outcome, structs.replace(attack.about, claimed=claimed is not None))
 

@@ -11,7 +11,8 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
 from itertools import islice
@@ -93,35 +94,49 @@ def planned(trials: Iterable[Trial], given: RunFolder) -> tuple[tuple[PlannedTri
     trials, different = tuple(trials), dict[str, Trial]()
     others = _held_out(given) if any(map(_asked_of_others, trials)) else 0
     for trial in (_at_more_alarms(one, others) for one in trials):
-        different.setdefault(_as_tried(trial), trial)
-    without = {profile: _no_baseline(given, profile) for profile in {trial.expect_fail for trial in different.values()}}
-    reasons = {
-        key: _why_not(trial, given, without[trial.expect_fail]) or _too_few(trial, others) for key, trial in different.items()
-    }
-    views: dict[str, list[Trial]] = {}
-    for key, trial in different.items():
-        if not reasons[key]:
-            views.setdefault(_view_of(trial), []).append(trial)
+        different.setdefault(repr(with_changes(trial, profiles=(), run={})), trial)  # without what concerns the plan's own runs
+    no_baselines = dict[str, str]()
+    for profile in {trial.expect_fail for trial in different.values()}:
+        try:
+            check_baseline(given, profile, "this run")
+        except Mistake as problem:
+            no_baselines[profile] = str(problem)
+    reasons, views = dict[str, None](), dict[str, list[Trial]]()
+    for trial in different.values():
+        if problem := _why_not(trial, given, others) or no_baselines.get(trial.expect_fail, ""):
+            reasons[not_made(trial, problem)] = None
+            continue
+        # the attack, what it sees and its effort: trials that are alike in these share what the attack finds
+        adversary = read_threat_model(trial.threat_model).adversary(trial.adversary)
+        sight = adversary.name, adversary.behaviour, granted_to(attack_called(trial.attack), adversary), trial.helpers
+        view = repr((trial.attack, sorted(trial.effort.items()), sight, trial.expect_fail, trial.confidence))
+        views.setdefault(view, []).append(trial)
     worth = [PlannedTrial(first, expected(first, given), tuple(beside)) for first, *beside in views.values()]
-    return _in_order(worth), tuple(dict.fromkeys(reason for reason in reasons.values() if reason))
-
-
-def _view_of(trial: Trial) -> str:
-    """The attack, what it sees and its effort: trials that are alike in these share what the attack finds."""
-    adversary = read_threat_model(trial.threat_model).adversary(trial.adversary)
-    sight = adversary.name, adversary.behaviour, granted_to(attack_called(trial.attack), adversary), trial.helpers
-    return repr((trial.attack, sorted(trial.effort.items()), sight, trial.expect_fail, trial.confidence))
-
-
-def _in_order(worth: Iterable[PlannedTrial]) -> tuple[PlannedTrial, ...]:
-    """By what trials take and tell: each attack once before any comes again, and last those that train shadow models."""
-    by_cost = sorted(worth, key=lambda one: (one.seconds, _LEAST_TELLING - len(bears_on(one.trial.attack))))
     before: Counter[str] = Counter()
     placed = []
-    for one in by_cost:
-        placed.append(((SHADOWS in one.trial.effort, before[one.trial.attack]), one))
+    for one in sorted(worth, key=lambda one: (one.seconds, _LEAST_TELLING - len(bears_on(one.trial.attack)))):
+        placed.append(((SHADOWS in one.trial.effort, before[one.trial.attack]), one))  # what trains shadow models is last
         before[one.trial.attack] += 1
-    return tuple(one for _, one in sorted(placed, key=lambda pair: pair[0]))
+    return tuple(one for _, one in sorted(placed, key=lambda pair: pair[0])), tuple(reasons)
+
+
+def _why_not(trial: Trial, given: RunFolder, others: int) -> str:
+    """Why a trial can say nothing of this run; empty if it can, or if only its baseline is in the way."""
+    parties = len(given.members)
+    if trial.helpers >= parties:
+        return f"{trial.helpers} parties help in it, and this run has {parties}, so nobody is left to attack"
+    wanted = _asked_of_others(trial)
+    if not wanted or others >= (needed := fewest_others(wanted, trial.confidence)):
+        return ""
+    return (
+        f"to speak of {SHARES[wanted]} false alarms it needs {needed:,} documents that were not trained on, and this run has "
+        f"{others:,}: train with a larger training.held_out"
+    )
+
+
+def not_made(trial: Trial, problem: str) -> str:
+    """Says that a trial was not made, and why."""
+    return f"the attack “{attack_called(trial.attack).title}” ({trial.attack}): {problem}"
 
 
 def expected(trial: Trial, given: RunFolder) -> float:
@@ -178,40 +193,6 @@ def rounds_in_time(trials: Iterable[Trial], given: RunFolder, limit: float) -> i
     return min(wanted, max(fit, FEWEST_ROUNDS))
 
 
-def too_long(one: PlannedTrial, left: float, more: int = 0) -> str:
-    """Why a trial is not begun with so many seconds left, and neither are so many more of the same attack."""
-    takes = f"{math.ceil(one.seconds / 60)} min" if one.seconds > 60 else f"{math.ceil(one.seconds)} s"
-    about = f"it takes about {takes} here, and {max(left, 0):.0f} s were left: give more with --minutes"
-    return not_made(one.trial, about + (f" (and {counted(more, 'trial')} of it more)" if more else ""))
-
-
-def _no_baseline(given: RunFolder, profile: str) -> str:
-    """Why no baseline under this profile can be made over the run's documents; empty if one can."""
-    try:
-        check_baseline(given, profile, "this run")
-    except Mistake as problem:
-        return str(problem)
-    return ""
-
-
-def _why_not(trial: Trial, given: RunFolder, no_baseline: str) -> str:
-    """Why a trial cannot be made on this run; empty if it can."""
-    parties = len(given.members)
-    nobody_left = f"{trial.helpers} parties help in it, and this run has {parties}, so nobody is left to attack"
-    problem = nobody_left if trial.helpers >= parties else no_baseline
-    return not_made(trial, problem) if problem else ""
-
-
-def not_made(trial: Trial, problem: str) -> str:
-    """Says that a trial was not made, and why."""
-    return f"the attack “{attack_called(trial.attack).title}” ({trial.attack}): {problem}"
-
-
-def _as_tried(trial: Trial) -> str:
-    """The trial without what concerns the plan's own runs, to be compared."""
-    return repr(with_changes(trial, profiles=(), run={}))
-
-
 # ---- membership: enough documents that were not trained on ------------------------------------------------------------
 
 
@@ -232,18 +213,6 @@ def _at_more_alarms(trial: Trial, others: int) -> Trial:
     if not wanted or (share := next(enough, wanted)) == wanted:
         return trial
     return with_changes(trial, measure=trial.measure.replace(f"at {SHARES[wanted]} ", f"at {SHARES[share]} "))
-
-
-def _too_few(trial: Trial, others: int) -> str:
-    """Why a trial of membership could say nothing; empty if it can, and for other trials."""
-    wanted = _asked_of_others(trial)
-    if not wanted or others >= (needed := fewest_others(wanted, trial.confidence)):
-        return ""
-    alarms, advice = SHARES[wanted], "train with a larger training.held_out"
-    why = (
-        f"to speak of {alarms} false alarms it needs {needed:,} documents that were not trained on, and this run has {others:,}"
-    )
-    return not_made(trial, f"{why}: {advice}")
 
 
 def _held_out(given: RunFolder) -> int:
@@ -269,19 +238,13 @@ def seconds_of_shadow(trial: Trial, given: RunFolder, runs: Demonstrations, roun
     folders = [given]
     if not serves_itself(given, trial.expect_fail):
         folders.append(baseline_of(given, trial.expect_fail, runs, rounds))
-    return sum(_shadow_on(trial, folder, secret) for folder in folders)
-
-
-def _shadow_on(trial: Trial, folder: RunFolder, secret: bytes) -> float:
-    adversary = read_threat_model(trial.threat_model).adversary(trial.adversary)
-    case = TrialOnRun(trial, attack_called(trial.attack), folder, None, adversary, claimed_by(folder), 0, {}, secret)
-    if any(mechanism.once for mechanism in folder.agreement.profile.mechanisms):
-        return 0.0
-    try:
-        view, _ = posed(case)
-    except NotTestable:
-        return 0.0
-    return _seconds_of_training(view, TOTAL in case.attack.needs, trial.effort)
+    adversary, seconds = read_threat_model(trial.threat_model).adversary(trial.adversary), 0.0
+    for folder in folders:
+        case = TrialOnRun(trial, attack_called(trial.attack), folder, None, adversary, claimed_by(folder), 0, {}, secret)
+        if not any(mechanism.once for mechanism in folder.agreement.profile.mechanisms):
+            with suppress(NotTestable):
+                seconds += _seconds_of_training(posed(case)[0], TOTAL in case.attack.needs, trial.effort)
+    return seconds
 
 
 def _seconds_of_training(view: AdversaryView, reads_sums: bool, effort: Effort) -> float:
@@ -319,7 +282,10 @@ class Unfinished:
     def __init__(self, plan: AuditPlan, given: RunFolder, minutes: float | None, examples: int) -> None:
         self.path = given.path / FOLDER / f"{plan.name}{ENDING}"
         self._given, self._examples = given, examples
-        self._about = digest([plan.name, str(minutes), __version__, today(), *_files_of(given)]).hex()
+        digests = read_digests(given.path)
+        files = sorted((place, one) for place, one in digests.files.items() if not place.startswith(ADDED))  # its own
+        rows = sorted(digests.rows.items())
+        self._about = digest([plan.name, str(minutes), __version__, today(), files, rows]).hex()
         self._trials: dict[str, list[dict[str, Any]]] = {}
         if self.path.is_file() and (there := read_json(self.path)).get("about") == self._about:
             self._trials = dict(there["trials"])
@@ -353,13 +319,6 @@ class Unfinished:
         """The trial, with all the code that its result depends on."""
         bound = bound_to(trial, self._given.agreement.plan.profile)  # its name, or the path of its file
         return digest([sorted(bound.items()), tests, rounds]).hex()
-
-
-def _files_of(given: RunFolder) -> list[Any]:
-    """The run's own files, as their digests tell them."""
-    kept = read_digests(given.path)
-    files = {place: one for place, one in kept.files.items() if not place.startswith(ADDED)}
-    return [sorted(files.items()), sorted(kept.rows.items())]
 
 
 # ---- what a worker is given, and what it makes of it ----------------------------------------------------------------
@@ -403,49 +362,27 @@ class OnRun:
     _known: dict[object, Scored] = field(default_factory=dict, init=False, repr=False)
 
     def __call__(self, task: TrialsToMake) -> TrialsMade:
-        """The findings of these trials."""
+        """The findings of these trials, with as many shadow models as there is time for."""
         if not task.trials:
             return TrialsMade(task.number)
-        begun = time.perf_counter()
+        begun, first, trials = time.perf_counter(), task.trials[0], task.trials
         with threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
-            runs = Demonstrations(self.place, Unwatched())
+            given, runs = self._opened(self.run), Demonstrations(self.place, Unwatched())
             if task.baseline is not None:
                 runs.made[task.baseline.name] = self._opened(task.baseline)
-            fitting = self._fitting(task, runs)
-            if isinstance(fitting, TrialsMade):
-                return fitting
-            found = tuple(self._made(trial, runs) for trial in fitting)
+            if SHADOWS in first.effort and task.until < math.inf:
+                each = _RESERVE * seconds_of_shadow(first, given, runs, self.rounds, self.secret)
+                left = task.until - time.perf_counter()
+                trials = tuple(one for trial in trials if (one := in_time(trial, given, left, each)) is not None)
+                if len(trials) < len(task.trials):
+                    return TrialsMade(task.number, left=left, needed=each * first.effort[SHADOWS])
+            found = tuple(findings(trial, runs, given, self.tests, self.rounds, self._known, self.secret) for trial in trials)
         return TrialsMade(task.number, found, time.perf_counter() - begun)
-
-    def _made(self, trial: Trial, runs: Demonstrations) -> tuple[Finding, ...]:
-        given = self._opened(self.run)
-        return findings(trial, runs, given, self.tests, self.rounds, self._known, self.secret)
-
-    def _fitting(self, task: TrialsToMake, runs: Demonstrations) -> tuple[Trial, ...] | TrialsMade:
-        """The trials with as many shadow models as there is time for."""
-        given, (first, *_) = self._opened(self.run), task.trials
-        if SHADOWS not in first.effort or task.until == float("inf"):
-            return task.trials
-        each = _RESERVE * seconds_of_shadow(first, given, runs, self.rounds, self.secret)
-        left = task.until - time.perf_counter()
-        fitting = [in_time(trial, given, left, each) for trial in task.trials]
-        if any(one is None for one in fitting):
-            return TrialsMade(task.number, left=left, needed=each * first.effort[SHADOWS])
-        return tuple(one for one in fitting if one is not None)
 
     def _opened(self, path: Path) -> RunFolder:
         if path not in self._folders:
             self._folders[path] = reopen(path)
         return self._folders[path]
-
-
-def processes(wanted: int, tasks: int) -> int:
-    """How many processes make so many tasks: as many as asked for; of 0, one for each core, and at most four."""
-    return max(min(wanted or min(_cores(), MOST_PROCESSES), tasks), 1)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def crew_of(number: int) -> Engine:
@@ -459,51 +396,36 @@ _ENOUGH = 6.0  # expected seconds of attacks before what they took says how fast
 
 
 @dataclass
-class TimeForAudit:
-    """How much time is left, and how much longer attacks take here than on a core that has nothing else to do."""
-
-    limit: float
-    begun: float = field(default_factory=time.perf_counter)
-    expected: float = 0.0
-    taken: float = 0.0
-
-    @property
-    def gone(self) -> float:
-        """The seconds since it began."""
-        return time.perf_counter() - self.begun
-
-    @property
-    def left(self) -> float:
-        """The seconds left, in seconds of a core that has nothing else to do."""
-        slower = max(self.taken / self.expected, 1.0) if self.expected >= _ENOUGH else 1.0
-        return (self.limit - self.gone) / slower
-
-    def took(self, one: PlannedTrial, seconds: float) -> None:
-        """Notes what one trial took, beside what was expected of it."""
-        self.expected, self.taken = self.expected + one.seconds, self.taken + seconds
-
-
-@dataclass
 class _OfRun(Sequence[TrialsToMake]):
     """One audit of a given run while it is made: the tasks of its workers, each decided on when a worker is free for it."""
 
     given: RunFolder
     runs: Demonstrations
-    clock: TimeForAudit
     in_order: tuple[PlannedTrial, ...]
     kept: Unfinished | None
-    wanted: int  # processes; 0: as many as there are cores
+    limit: float  # seconds
+    begun: float
+    workers: int  # 0: as many as there are cores, and at most four
     late: list[tuple[PlannedTrial, float]] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     found: dict[int, tuple[tuple[Finding, ...], ...]] = field(default_factory=dict)  # by place in the order
+    expected: float = 0.0  # seconds of a core that has nothing else to do, of what was made
+    taken: float = 0.0  # which it really took
 
     def __post_init__(self) -> None:
-        worth = [one for one in self.in_order if may_fit(one, self.given, self.clock.limit)]
+        worth = [one for one in self.in_order if may_fit(one, self.given, self.limit)]
         trials = [trial for one in worth for trial in one.trials]
-        self.rounds = rounds_in_time(trials, self.given, self.clock.limit)
-        self.tests = _claims_of_epsilon(trials, self.given)
-        self.waiting = [number for number, one in enumerate(self.in_order) if not self._is_kept(number, one)]
-        self.workers = processes(self.wanted, len(self.waiting))
+        self.rounds = rounds_in_time(trials, self.given, self.limit)
+        # all claims of an epsilon that are tested together may go wrong as rarely as one alone
+        self.tests = 0 if self.given.agreement.budget is None else sum(map(of_epsilon, trials))
+        for number, one in enumerate(self.in_order if self.kept is not None else ()):
+            assert self.kept is not None
+            before = tuple(self.kept.findings(trial, self.tests, self.rounds) for trial in one.trials)
+            if all(before):
+                self.found[number] = before
+        self.waiting = [number for number in range(len(self.in_order)) if number not in self.found]
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.workers = max(min(self.workers or min(cores, MOST_PROCESSES), len(self.waiting)), 1)
 
     def carried_out(self) -> tuple[Finding, ...]:
         """The findings of every trial that fits into the time, in the order of the trials."""
@@ -516,6 +438,11 @@ class _OfRun(Sequence[TrialsToMake]):
             crew.close()
         return tuple(one for number in sorted(self.found) for findings in self.found[number] for one in findings)
 
+    def left(self) -> float:
+        """The seconds left, in seconds of a core that has nothing else to do."""
+        slower = max(self.taken / self.expected, 1.0) if self.expected >= _ENOUGH else 1.0
+        return (self.limit - (time.perf_counter() - self.begun)) / slower
+
     def __len__(self) -> int:
         return len(self.waiting)
 
@@ -527,37 +454,21 @@ class _OfRun(Sequence[TrialsToMake]):
         if isinstance(place, slice):
             return [self[at] for at in range(*place.indices(len(self)))]
         number = self.waiting[place]  # an IndexError where the tasks end
-        one, left = self.in_order[number], self.clock.left
+        one, left = self.in_order[number], self.left()
         if not may_fit(one, self.given, left):
             self.late.append((one, left))
             return TrialsToMake(number)
-        if problem := no_baseline(self.given, one.trial.expect_fail, self.runs, self.rounds):
+        profile, baseline = one.trial.expect_fail, None
+        if problem := no_baseline(self.given, profile, self.runs, self.rounds):
             self.reasons.append(not_made(one.trial, problem))
             return TrialsToMake(number)
-        self._say(number, one)
-        return TrialsToMake(number, one.trials, self._baseline(one.trial), self.clock.begun + self.clock.limit)
-
-    def _say(self, number: int, one: PlannedTrial) -> None:
-        """One line: how far it is, and what is tried now."""
         rest = sum(self.in_order[later].seconds for later in self.waiting if later >= number) / self.workers
-        left = max(round(min(rest, self.clock.left)), 1)
-        title = f"{number + 1} of {len(self.in_order)}, {left} s left: {one.trial.attack.replace('_', ' ')}"
-        self.runs.stages.stage(title, len(self.in_order))
+        said = f"{number + 1} of {len(self.in_order)}, {max(round(min(rest, self.left())), 1)} s left"
+        self.runs.stages.stage(f"{said}: {one.trial.attack.replace('_', ' ')}", len(self.in_order))
         self.runs.stages.step(len(self.found))
-
-    def _baseline(self, trial: Trial) -> Path | None:
-        if serves_itself(self.given, trial.expect_fail):
-            return None
-        return baseline_of(self.given, trial.expect_fail, self.runs, self.rounds).path
-
-    def _is_kept(self, number: int, one: PlannedTrial) -> bool:
-        """Whether all its trials were made before; then their findings are taken."""
-        before = (
-            tuple(self.kept.findings(trial, self.tests, self.rounds) for trial in one.trials) if self.kept is not None else ()
-        )
-        if before and all(before):
-            self.found[number] = before
-        return number in self.found
+        if not serves_itself(self.given, profile):
+            baseline = baseline_of(self.given, profile, self.runs, self.rounds).path
+        return TrialsToMake(number, one.trials, baseline, self.begun + self.limit)
 
     def _take(self, made: TrialsMade) -> None:
         """Keeps what came of a task."""
@@ -566,7 +477,7 @@ class _OfRun(Sequence[TrialsToMake]):
             self.late.append((with_changes(one, seconds=made.needed), made.left))
         if not made.found:
             return
-        self.clock.took(one, made.seconds)
+        self.expected, self.taken = self.expected + one.seconds, self.taken + made.seconds
         self.found[made.number] = made.found
         for trial, findings_of_it in zip(one.trials, made.found, strict=True):
             if self.kept is not None:
@@ -585,12 +496,12 @@ def audit_of_run(
     begun: float,
 ) -> Audit:
     """The audit: what cannot tell anything is not begun, and neither is what would end too long after it `begun`."""
-    clock = TimeForAudit(math.inf if minutes is None else 60 * minutes, begun)
+    limit = math.inf if minutes is None else 60 * minutes
     in_order, reasons = planned(trials, given)
     with place_for(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
-        made = _OfRun(given, Demonstrations(place, stages), clock, in_order, kept, workers)
+        made = _OfRun(given, Demonstrations(place, stages), in_order, kept, limit, begun, workers)
         found = made.carried_out()
-    reasons += (*made.reasons, *_each_once(made.late, {one.attempt.attack for one in found}))
+    reasons += (*made.reasons, *_too_late(made.late, {one.attempt.attack for one in found}))
     if not found:
         raise Mistake(
             "no trial of the plan {plan!r} can tell anything of this run in that time: {why}",
@@ -599,21 +510,19 @@ def audit_of_run(
             why="; ".join(reasons),
         )
     untried, again = (*reasons, *left_out(plan, trials, given)), how_again(plan, given, minutes)
-    name = given.path.resolve().name
-    return Audit(plan.name, plan.title, name, found, untried, clock.gone, __version__, again, (), today())
+    name, seconds = given.path.resolve().name, time.perf_counter() - begun
+    return Audit(plan.name, plan.title, name, found, untried, seconds, __version__, again, (), today())
 
 
-def _each_once(late: Sequence[tuple[PlannedTrial, float]], made: Container[str]) -> Iterable[str]:
+def _too_late(late: Sequence[tuple[PlannedTrial, float]], made: Container[str]) -> Iterator[str]:
     """Why trials were not begun: a sentence for each attack, about the first of its trials."""
     left = min((left for _, left in late), default=0.0)
     for attack in dict.fromkeys(one.trial.attack for one, _ in late):
         first, *more = [one for one, _ in late if one.trial.attack == attack]
-        yield ("once more, with other settings: " if attack in made else "") + too_long(first, left, len(more))
-
-
-def _claims_of_epsilon(trials: Iterable[Trial], given: RunFolder) -> int:
-    """How many claims of an epsilon these trials test on a run: all together may go wrong as rarely as one alone."""
-    return 0 if given.agreement.budget is None else sum(map(of_epsilon, trials))
+        takes = f"{math.ceil(first.seconds / 60)} min" if first.seconds > 60 else f"{math.ceil(first.seconds)} s"
+        about = f"it takes about {takes} here, and {max(left, 0):.0f} s were left: give more with --minutes"
+        beside = f" (and {counted(len(more), 'trial')} of it more)" if more else ""
+        yield ("once more, with other settings: " if attack in made else "") + not_made(first.trial, about + beside)
 
 
 def check_finished(given: RunFolder) -> None:

@@ -25,7 +25,7 @@ from securetm.auditing.bindings import bound_to
 from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.auditing.judging import of_chance, outcome_of
 from securetm.auditing.plans import ROUNDS, AuditPlan, Trial
-from securetm.auditing.record import NOT_TESTED, About, AttackedRun, AttackOutcome, Attempt, Finding, Measured
+from securetm.auditing.record import NOT_TESTED, About, AttackedRun, Attempt, Finding, Measured
 from securetm.auditing.recorded import claimed_by, claims, granted_to, questions_of, rounds_read, view_of
 from securetm.auditing.roles import HONEST, malicious_parties, malicious_rounds, over_network
 from securetm.auditing.runs import Demonstrations, baseline_of, serves_itself
@@ -129,8 +129,18 @@ def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, 
 
 
 def _finding(case: TrialOnRun, accepted: str, baseline: bool) -> Finding:
-    trial, attack = case.trial, case.attack
-    outcome = _outcome(case)
+    trial, attack, folder, begun = case.trial, case.attack, case.folder, time.perf_counter()
+    # what the attack finds in this view; trials of other claims about the same view share it
+    folders = (folder.path, case.again.path if case.again else None)
+    key = (attack.name, tuple(sorted(trial.effort.items())), _sight(case), folders, case.confidence)
+    if key not in case.known:
+        case.known[key] = _scored(case)
+    score, chance, why, reachable = case.known[key]
+    scores = (score, chance)
+    outcome = outcome_of(attack.name, attack.measures, trial.measure, scores, case.refuted_from, case.confidence, reachable)
+    if why:
+        outcome = replace(outcome, verdict=NOT_TESTED, why=why)
+    spent = "nothing" if why else _spent(case, outcome.measured)
     attempt = Attempt(
         attack=attack.name,
         threat_model=trial.threat_model,
@@ -149,12 +159,17 @@ def _finding(case: TrialOnRun, accepted: str, baseline: bool) -> Finding:
     )
     about = About(
         title=attack.title,
-        claimed=claims(case.folder, trial.claim, trial.adversary, trial.helpers),
+        claimed=claims(folder, trial.claim, trial.adversary, trial.helpers),
         accepted=accepted,
         sees=granted_to(attack, case.adversary),
         **attack_texts(attack),
     )
-    return Finding(attempt, _run(case), outcome, about)
+    run = attacked_run(
+        *(folder.agreement.profile.name, folder.agreement.plan.model.name, folder.path.resolve().name),
+        _setting(folder) + (", over a network" if trial.network else ""),
+        case.claimed,
+    )
+    return Finding(attempt, run, replace(outcome, seconds=time.perf_counter() - begun, spent=spent), about)
 
 
 def attack_texts(attack: Attack) -> dict[str, Any]:
@@ -162,40 +177,19 @@ def attack_texts(attack: Attack) -> dict[str, Any]:
     return {name: getattr(attack, name) for name in ("citation", "cost", "given", "limits", "remark")}
 
 
-def _run(case: TrialOnRun) -> AttackedRun:
-    folder, claimed = case.folder, case.claimed
+def attacked_run(profile: str, model: str, name: str, setting: str, claimed: Budget | None) -> AttackedRun:
+    """What was attacked on this machine, and what it claims."""
     return AttackedRun(
-        profile=folder.agreement.profile.name,
-        model=folder.agreement.plan.model.name,
-        name=folder.path.resolve().name,
-        setting=_setting(folder) + (", over a network" if case.trial.network else ""),
+        profile=profile,
+        model=model,
+        name=name,
+        setting=setting,
         epsilon=None if claimed is None else claimed.epsilon,
         delta=None if claimed is None else claimed.delta,
         epsilon_unit="" if claimed is None else claimed.unit.value,
         cores=os.cpu_count() or 0,
         python=platform.python_version(),
     )
-
-
-def _outcome(case: TrialOnRun) -> AttackOutcome:
-    begun, attack = time.perf_counter(), case.attack
-    score, chance, why, reachable = _scores(case)
-    found = outcome_of(
-        *(attack.name, attack.measures, case.trial.measure, (score, chance)), case.refuted_from, case.confidence, reachable
-    )
-    if why:
-        found = replace(found, verdict=NOT_TESTED, why=why)
-    spent = "nothing" if why else _spent(case, found.measured)
-    return replace(found, seconds=time.perf_counter() - begun, spent=spent)
-
-
-def _scores(case: TrialOnRun) -> Scored:
-    """What the attack finds in this view. Trials of other claims about the same view share it."""
-    trial, folders = case.trial, (case.folder.path, case.again.path if case.again else None)
-    key = (case.attack.name, tuple(sorted(trial.effort.items())), _sight(case), folders, case.confidence)
-    if key not in case.known:
-        case.known[key] = _scored(case)
-    return case.known[key]
 
 
 def _sight(case: TrialOnRun) -> tuple[object, ...]:
@@ -209,29 +203,21 @@ def _scored(case: TrialOnRun) -> Scored:
     that took part."""
     attack, effort = case.attack, case.trial.effort
     try:
-        view, truth = _view_and_truth(case)
+        view, truth = posed(case)
+        if attack.prepare is not None:
+            view = with_changes(view, prepared=attack.prepare(with_changes(view, seen={}, weights=None, again=None), effort))
         score = attack.judge(attack.attack(view, effort), truth)
         chance = attack.judge(attack.attack(of_chance(view, _SEED), effort), truth)
     except NotTestable as problem:
-        return _nothing(attack, problem.why)
+        why = problem.why
     except Exception as failure:
         if case.bound or isinstance(failure, SecuretmError):  # on runs of our own, a fault of an attack has to be seen
             raise
-        return _nothing(attack, f"the attack itself failed on this run ({type(failure).__name__}): please report it")
-    return score, chance, "", truth.reachable
-
-
-def _nothing(attack: Attack, why: str) -> Scored:
+        why = f"the attack itself failed on this run ({type(failure).__name__}): please report it"
+    else:
+        return score, chance, "", truth.reachable
     nothing = Score({name: Proportion(0, 0) for name in attack.measures})
     return nothing, nothing, why, 1.0
-
-
-def _view_and_truth(case: TrialOnRun) -> tuple[AdversaryView, GroundTruth]:
-    """The adversary's view with what it prepared, and the ground truth with the answer."""
-    (view, truth), attack, effort = posed(case), case.attack, case.trial.effort
-    if attack.prepare is not None:
-        view = with_changes(view, prepared=attack.prepare(with_changes(view, seen={}, weights=None, again=None), effort))
-    return view, truth
 
 
 def posed(case: TrialOnRun) -> tuple[AdversaryView, GroundTruth]:
@@ -244,16 +230,13 @@ def posed(case: TrialOnRun) -> tuple[AdversaryView, GroundTruth]:
     truth = ground_truth_of(folder, questions_of(folder, attack.questions, rounds).values())
     truth = with_changes(truth, helpers=tuple(helper.name for helper in helpers), confidence=case.confidence)
     if attack.pose is not None:
-        challenge = attack.pose(truth, effort, np.random.default_rng(_drawn_from(case)))
+        # nobody who does not know the judge's secret knows the seed of what this attack is asked about this view
+        asked = repr((attack.name, _sight(case), folder.path.resolve().name)).encode()
+        seed = int.from_bytes(hashlib.sha256(case.secret + asked).digest())
+        challenge = attack.pose(truth, effort, np.random.default_rng(seed))
         view = with_changes(view, question=challenge.question, redrawn=challenge.redrawn)
         truth = with_changes(truth, answer=challenge.answer)
     return view, truth
-
-
-def _drawn_from(case: TrialOnRun) -> int:
-    """The seed of what this attack is asked about this view: nobody knows it who does not know the judge's secret."""
-    asked = repr((case.attack.name, _sight(case), case.folder.path.resolve().name)).encode()
-    return int.from_bytes(hashlib.sha256(case.secret + asked).digest())
 
 
 # ---- the run and the effort, in words ------------------------------------------------------------------------------

@@ -54,10 +54,11 @@ class ForeignModel:
             raise typer.BadParameter("name the model, --members and --non-members")
         if (self.canaries_in is None) != (self.canaries_out is None):
             raise typer.BadParameter("--canaries-in and --canaries-out belong together")
-        from securetm.auditing.foreign import ForeignFiles, audit_foreign, claim_of
+        from securetm.auditing.foreign import ForeignFiles, audit_foreign
+        from securetm.contracts import Budget, Unit
 
         both = (self.canaries_in, self.canaries_out) if self.canaries_in and self.canaries_out else None
-        claimed = claim_of(self.epsilon, self.delta) if self.epsilon is not None else None
+        claimed = Budget(Unit.DOCUMENT, self.epsilon, self.delta) if self.epsilon is not None else None
         with out.bars() as bars:
             return audit_foreign(ForeignFiles(model, self.members, self.non_members, both, self.text, claimed), bars)
 

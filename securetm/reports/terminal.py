@@ -90,7 +90,7 @@ def show(blocks: Iterable[Block | Document], to: Console) -> None:
 
 def rich_table(table: Table, **style: Any) -> RichTable:
     """A table of a document. Where some columns are upright, the others stand in the last one, below each other."""
-    upright = table.upright or len(table.columns)
+    upright, wide = table.upright or len(table.columns), table.kind == "lines" and bool(table.shares)
     heads = (*table.columns[:upright], *filter(None, [", ".join(table.columns[upright:])]))
     columns = (
         Column(
@@ -98,10 +98,11 @@ def rich_table(table: Table, **style: Any) -> RichTable:
             justify="right" if place in table.numeric else "left",
             no_wrap=place < table.upright or place in table.whole,
             overflow="fold",
+            ratio=round(100 * table.shares[place]) if wide else None,
         )
         for place, name in enumerate(heads)
     )
-    style = {"show_lines": table.kind == "lines", "show_header": table.kind != "facts", **style}
+    style = {"show_lines": table.kind == "lines", "show_header": table.kind != "facts", "expand": wide, **style}
     shown = titled(Text(table.title), *columns, caption=Text(table.caption), **style)
     for row in table.rows:
         below = tuple(line for cell in row[upright:] for line in lines_of(cell))

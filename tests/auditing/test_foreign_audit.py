@@ -11,8 +11,9 @@ import pytest
 from safetensors.numpy import save_file
 from scipy import sparse
 
-from securetm.auditing.foreign import ForeignFiles, audit_foreign, claim_of, read_foreign
+from securetm.auditing.foreign import ForeignFiles, audit_foreign, read_foreign
 from securetm.auditing.record import NOT_REFUTED, REFUTED, Audit
+from securetm.contracts import Budget, Unit
 from securetm.errors import Mistake, NoSuchPath
 from tests.cli.conftest import securetm
 
@@ -169,7 +170,7 @@ def test_a_model_that_saw_the_members_tells_them_and_another_does_not(place: Pat
 
 def test_a_claim_of_its_maker_is_tried_and_canaries_show_an_epsilon(place: Path) -> None:
     files = (place / "members.jsonl", place / "others.jsonl")
-    found = _audited(place, "saw.npz", canaries=files, claimed=claim_of(0.1, 1e-5))
+    found = _audited(place, "saw.npz", canaries=files, claimed=Budget(Unit.DOCUMENT, 0.1, 1e-5))
     assert {one.attempt.attack for one in found.refuted_claims} >= {"membership_counts"}
     assert [one.attempt.attack for one in found.findings].count("one_run_epsilon") == 1
     assert "--canaries-in" in found.reproduce[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from glob import escape as escaped
@@ -22,16 +22,15 @@ from securetm.auditing.evidence import (
     trials_by_hash,
 )
 from securetm.auditing.plans import Trial, audit_plan_names, read_audit_plan
-from securetm.auditing.record import HELD, NOT_REFUTED, NOT_TESTED, REFUTED, STANDING, Finding, RefusalRecord, flat, standing_of
+from securetm.auditing.record import NOT_REFUTED, NOT_TESTED, REFUTED, STANDING, Finding, flat, standing_of
 from securetm.contracts import Adversary, Claim, Profile, Requirement, ThreatModel, Unit
 from securetm.plans.profiles import cohort_of, count_of_parties, read_profile
 from securetm.reports.audits.wording import CAUTION, figure, ideal
-from securetm.reports.document import Paragraph, Table, Words, paragraphs
 from securetm.reports.profiles import parts_of, promised_of
-from securetm.reports.terminal import rich_table, show
+from securetm.reports.terminal import show
+from securetm.reports.texts import blocks
 from securetm.settings import require
 from securetm.threats import Gap, gaps, read_threat_model, threat_model_names
-from securetm.wording import counted, upward
 
 _CHANGED = " changed since"  # the end of each sentence of auditing/evidence.py about one change
 LIES = "lies told to parties"  # the attempt on a claim that parties keep by refusing
@@ -80,8 +79,12 @@ def refusal_facts(profile: str, folder: Path) -> dict[str, Any]:
         "plan": kept.plan,
         "date": kept.date,
         "stale": list(stale_refusals(kept)),
-        "lies": _counts(lies),
-        "below_minimum": {**_counts(below), "minimum": max((one.minimum for one in below), default=0)},
+        "lies": {"tried": len(lies), "refused": sum(one.refused for one in lies)},
+        "below_minimum": {
+            "tried": len(below),
+            "refused": sum(one.refused for one in below),
+            "minimum": max((one.minimum for one in below), default=0),
+        },
         "not_held": [one.attempt for one in kept.refusals if one.broken],
         "not_claimed": [
             {"attempt": one.attempt, "reason": one.reason}
@@ -91,35 +94,9 @@ def refusal_facts(profile: str, folder: Path) -> dict[str, Any]:
     }
 
 
-def _counts(tried: list[RefusalRecord]) -> dict[str, int]:
-    return {"tried": len(tried), "refused": sum(one.refused for one in tried)}
-
-
 def rests_on_refusing(claim: Claim) -> bool:
     """Whether parties keep this claim by refusing messages of a malicious coordinator."""
     return claim.what in _KEPT_BY_REFUSING
-
-
-def lies_on(claim: Claim, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The kept lies as a result on this claim; empty if none was told.
-
-    The claim is refuted if a party answered a lie that it should have refused, or one that shows that this claim fails.
-    """
-    if not facts or not rests_on_refusing(claim) or not facts["lies"]["tried"]:
-        return []
-    shown = any(one["reason"].endswith(claim.what) for one in facts["not_claimed"])
-    verdict = REFUTED if facts["not_held"] or shown else NOT_REFUTED
-    rest = {name: facts[name] for name in ("plan", "date", "stale", "not_held", "not_claimed")}
-    called = standing_of(verdict, claimed=True)
-    return [{"attempt": LIES, "verdict": verdict, STANDING: called, **facts["lies"], **rest}]
-
-
-def lies_in_words(one: Mapping[str, Any]) -> str:
-    """How the lies ended, in one line."""
-    answered = "; ".join(f"{lie['attempt']} ({lie['reason']})" for lie in one["not_claimed"])
-    broken = f"; NOT HELD: {'; '.join(one['not_held'])}" if one["not_held"] else ""
-    beside = f"; answered: {answered}" if answered else ""
-    return f": {one['refused']} of {one['tried']} lies refused, {one['date']}{broken}{beside}"
 
 
 def stale_in_words(reasons: Sequence[str]) -> str:
@@ -130,21 +107,6 @@ def stale_in_words(reasons: Sequence[str]) -> str:
     return f"stale: {'; '.join([*said, *rest])}" if reasons else ""
 
 
-def outside_claims(facts: Mapping[str, Any], lies_shown: bool) -> list[str]:
-    """Results that stand in no claim's row: runs below the minimum, and lies unless a row shows them."""
-    if not facts:
-        return []
-    sentences, below = [], facts["below_minimum"]
-    stale = f"; {stale_in_words(facts['stale'])}" if facts["stale"] else ""
-    if facts["lies"]["tried"] and not lies_shown:
-        sentences.append(f"{LIES.capitalize()}{lies_in_words({**facts, **facts['lies']})}{stale}.")
-    if below["tried"]:
-        ended = f"{below['refused']} of {below['tried']} refused, {facts['date']}{stale}"
-        sentences.append(f"Runs begun with too few documents for a minimum of {below['minimum']:,}: {ended}.")
-    return sentences
-
-
-Parts = tuple[str | Words, ...]  # of a line
 NEVER = "never tried"
 _NAMED = ("model.name", "model.batch", "corpus.parties", "training.rounds")  # settings that a result's own label holds
 _ORDER = (REFUTED, NOT_REFUTED, NOT_TESTED)
@@ -265,7 +227,15 @@ def _attempts(claim: Claim, adversaries: Sequence[Adversary], known: _Known) -> 
     waiting = [one for one in known.planned if one[1].claim == claim.what and one[1].attack not in done]
     still = {(trial.attack, plan) for plan, trial in waiting if _planned_for(trial, claim, adversaries)}
     active = any(one.behaviour == "active" for one in adversaries)
-    lies = lies_on(claim, known.refusals) if active else []
+    refusals = known.refusals
+    lies = []
+    if active and rests_on_refusing(claim) and refusals and refusals["lies"]["tried"]:
+        # refuted if a party answered a lie that it should have refused, or one that shows that this claim fails
+        shown = any(one["reason"].endswith(claim.what) for one in refusals["not_claimed"])
+        verdict = REFUTED if refusals["not_held"] or shown else NOT_REFUTED
+        rest = {name: refusals[name] for name in ("plan", "date", "stale", "not_held", "not_claimed")}
+        called = standing_of(verdict, claimed=True)
+        lies = [{"attempt": LIES, "verdict": verdict, STANDING: called, **refusals["lies"], **rest}]
     if active and rests_on_refusing(claim) and not lies:
         still |= {(LIES, plan) for plan in known.lies}
     ended = [(one.finding.outcome.verdict, one.stale) for one in tried] + [(one["verdict"], one["stale"]) for one in lies]
@@ -325,123 +295,18 @@ def _attempt(one: KeptResult) -> dict[str, Any]:
 
 def show_threats(facts: Mapping[str, Any], to: Console) -> None:
     """A table for each adversary, what is accepted, and one sentence on how the profile stands."""
-    show(_on_screen(facts), to)
+    required = [one for threats in facts["threat_models"] for who in threats["adversaries"] for one in who["required"]]
+    asked = [one for who in facts["threat_models"][0]["adversaries"] for one in who["required"]]  # by its own threat model
+    helpers = ([tried.get("helpers", 0) for tried in (*one["tried_by"], *one["lies"]) if not tried["stale"]] for one in asked)
+    fewer = any(fresh and max(fresh) < one["colluding"] for fresh, one in zip(helpers, asked, strict=True))
+    untried = sum(one["result"] in (NEVER, NOT_TESTED) for one in asked)
+    lies_shown = any(one["lies"] for one in required)
+    show(blocks("threats.shown", facts, _settings_said, stale_in_words, lies_shown, len(asked), untried, fewer, CAUTION), to)
 
 
-def _on_screen(facts: Mapping[str, Any]) -> Iterator[Any]:
-    yield Paragraph(f"{facts['profile']}: {facts['title']}", "strong")
-    required = []
-    for threats in facts["threat_models"]:
-        own = "its threat model" if threats["own"] else "another threat model"
-        yield Paragraph(("\n", Words(threats["name"], "strong"), f", {own}: {threats['title']}"))
-        for adversary in threats["adversaries"]:
-            required += adversary["required"]
-            yield _adversary(adversary)
-        promised = [((f"“{one['claim']}”",), one) for one in threats["accepts"] if one["promised"]]
-        accepted = [((f"“{one['claim']}”: {one['reason']}",), one) for one in threats["accepts"] if not one["promised"]]
-        if promised:
-            yield _table("Not required, and promised by this profile all the same", "claim", promised)
-        if accepted:
-            yield _table("Knowingly accepted that this may not hold", "claim, and the reason", accepted)
-    yield from paragraphs(outside_claims(facts["refusals"], any(one["lies"] for one in required)))
-    yield _sentence(facts)
-    yield Paragraph(CAUTION)
-
-
-def _adversary(adversary: Mapping[str, Any]) -> Any:
-    helpers = adversary["colludes_with_parties"]
-    helped = f", helped by {counted(helpers, 'party', 'parties')}" if helpers else ""
-    name = f"{adversary['adversary'].capitalize()} ({adversary['behaviour']}{helped})"
-    who = f"{name}, sees: {', '.join(adversary['sees'])}"
-    if not adversary["required"]:
-        return Paragraph(f"{who}. Nothing is required against it.")
-    return _table(who, "required, and who claims it", [(_asked(one), one) for one in adversary["required"]])
-
-
-def _table(title: str, asked: str, rows: Sequence[tuple[Parts, Mapping[str, Any]]]) -> Any:
-    """What is asked, and what tried it; two columns, wide enough for names of attacks at eighty characters."""
-    cells = tuple(((first,), (_results(one),)) for first, one in rows)
-    table = rich_table(Table((asked, "what tried it, and how that ended"), cells, title=title, kind="lines"), expand=True)
-    table.columns[0].ratio, table.columns[1].ratio = 2, 4
-    return table
-
-
-def _asked(wanted: Mapping[str, Any]) -> Parts:
-    unit = f" per {wanted['unit']}" if wanted["unit"] else ""
-    promises: dict[tuple[str, int], list[str]] = {}
-    for one in wanted["claimed_by"]:
-        promises.setdefault((one["by"], one["colluding"]), []).extend([one["unit"]] if one["unit"] else [])
-    said = (f"\nclaimed by {_promise(by, helpers, units)}" for (by, helpers), units in promises.items())
-    gap = ("\n", Words("GAP:", "danger"), f" {wanted['gap']}") if wanted["gap"] else ()
-    return f"“{wanted['claim']}”{unit}", *said, *gap
-
-
-def _promise(by: str, helpers: int, units: Sequence[str]) -> str:
-    whose = f", per {' or '.join(units)}" if units else ""
-    helped = {0: "if no party helps", 1: "even if one party helps"}.get(helpers, f"even if {helpers} parties help")
-    return f"{by}{whose}, {helped}"
-
-
-def _results(asked: Mapping[str, Any]) -> Parts:
-    """Each attack with its result below it, then the attacks that plans would still run."""
-    done = [_tried(one, asked["tried_by"]) for one in asked["tried_by"]]
-    done += [(f"{LIES}\n", _verdict(one), lies_in_words(one), *_stale(one)) for one in asked["lies"]]
-    plans: dict[str, list[str]] = {}
-    for one in asked["planned"]:
-        plans.setdefault(one["attack"], []).append(one["plan"])
-    done += [(f"{attack} (plan {', '.join(names)}): no result is kept",) for attack, names in plans.items()]
-    return tuple(part for place, one in enumerate(done or [(NEVER,)]) for part in (*(("\n",) if place else ()), *one))
-
-
-def _tried(one: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> Parts:
-    """The attack with its title; below it the verdict with its figures, and what changed since."""
-    helped = f", {one['helpers']} helping" if one["helpers"] else ""
+def _settings_said(one: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> str:
+    """What tells a result from others of the same attack on the same model."""
     alike = [other for other in among if (other["attack"], other["model"]) == (one["attack"], one["model"])]
     whole = one["setting"] if len(alike) > 1 else ""  # where two results differ in that alone
     told = [f"{name.removeprefix('model.')} = {value}" for name, value in one["settings"].items()]
-    said = "; ".join(filter(None, (whole, ", ".join(part for part in told if part not in whole))))
-    name = f"{one['attack']}, {one['model']}{helped}" + (f" ({said})" if said else "")
-    title = f": {one['title']}" if one["title"] else ""
-    at = f", at epsilon {upward(one['epsilon'])}" if one["epsilon"] is not None else ""
-    could = (f"; {one['ideal']}{at}" if one["ideal"] else at) if one[STANDING] == HELD else ""
-    why = f"; {one['why']}" if one["verdict"] == NOT_TESTED else ""
-    figure = f": {one['shown']} {one['measure']}{could}, {one['date']}{why}"
-    return Words(name, "strong"), f"{title}\n", _verdict(one), figure, *_stale(one)
-
-
-def _verdict(one: Mapping[str, Any]) -> Words:
-    return Words(one[STANDING], f"verdict {one[STANDING]}")
-
-
-def _stale(one: Mapping[str, Any]) -> Parts:
-    return (Words(f"\n{stale_in_words(one['stale'])}", "note"),) if one["stale"] else ()
-
-
-def _sentence(facts: Mapping[str, Any]) -> Paragraph:
-    """How the profile stands against its own threat model."""
-    own = facts["threat_models"][0]
-    if facts["refusals"].get("not_held"):
-        return Paragraph(f"NOT HELD: parties should have refused {'; '.join(facts['refusals']['not_held'])}.", "danger")
-    if facts["refuted_claims"]:
-        named = ", ".join(f"“{claim}”" for claim in facts["refuted_claims"])
-        return Paragraph(f"Broken by our own attacks: {named}, which this profile claims.", "danger")
-    if own["gaps"]:
-        gaps = counted(own["gaps"], "gap")
-        return Paragraph(f"{gaps}: {own['name']} requires what this profile does not claim.", "danger")
-    asked = [wanted for adversary in own["adversaries"] for wanted in adversary["required"]]
-    untried = sum(wanted["result"] in (NEVER, NOT_TESTED) for wanted in asked)
-    if not asked:
-        return Paragraph(f"{own['name']} requires nothing of a profile.")
-    return Paragraph(
-        f"Every claim that {own['name']} requires is made; {len(asked) - untried} of {len(asked)} were tried{_helped(asked)}, "
-        "none broken by these attacks, at the effort and the epsilons of these trials."
-    )
-
-
-def _helped(asked: Sequence[Mapping[str, Any]]) -> str:
-    """A remark if the fresh results on some claim all have fewer helpers than the claim must withstand."""
-    for one in asked:  # a lie has no helpers
-        fresh = [tried.get("helpers", 0) for tried in (*one["tried_by"], *one["lies"]) if not tried["stale"]]
-        if fresh and max(fresh) < one["colluding"]:
-            return ", some of them with fewer helpers than are feared"
-    return ""
+    return "; ".join(filter(None, (whole, ", ".join(part for part in told if part not in whole))))
