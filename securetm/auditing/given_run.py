@@ -103,8 +103,8 @@ def planned(trials: Iterable[Trial], given: RunFolder) -> tuple[tuple[PlannedTri
             no_baselines[profile] = str(problem)
     reasons, views = dict[str, None](), dict[str, list[Trial]]()
     for trial in different.values():
-        if problem := _why_not(trial, given, others) or no_baselines.get(trial.expect_fail, ""):
-            reasons[not_made(trial, problem)] = None
+        if why := _why_not(trial, given, others) or no_baselines.get(trial.expect_fail, ""):
+            reasons[not_made(trial, why)] = None
             continue
         # the attack, what it sees and its effort: trials that are alike in these share what the attack finds
         adversary = read_threat_model(trial.threat_model).adversary(trial.adversary)

@@ -487,7 +487,14 @@ def _about(
     With --html it writes a page on which people move sliders for all of this. The page needs no network.
     """
     if context.invoked_subcommand is not None or html is None:
-        _check_nothing_before(context)
+        for name in context.params:
+            source = context.get_parameter_source(name)
+            if source is not None and source.name == "COMMANDLINE":
+                from securetm.accounting.calculator.option_checks import refused
+
+                option = f"--{name.replace('_', '-')}"
+                instead = f"put {option} behind the command; alone, `securetm budget --html FILE` writes the page with sliders"
+                raise refused(option, str(context.params[name]), "is an option of the page with sliders here", instead)
         if context.invoked_subcommand is None:
             typer.echo(context.get_help())
         return None
@@ -510,18 +517,6 @@ def _about(
     write_sliders(start, html)
     out.note(f"Written to {html}")
     return {"page": str(html)}
-
-
-def _check_nothing_before(context: typer.Context) -> None:
-    """Refuses options that only the page with sliders reads: before a command they would be lost."""
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            from securetm.accounting.calculator.option_checks import refused
-
-            option = f"--{name.replace('_', '-')}"
-            instead = f"put {option} behind the command; alone, `securetm budget --html FILE` writes the page with sliders"
-            raise refused(option, str(context.params[name]), "is an option of the page with sliders here", instead)
 
 
 budget = Group(

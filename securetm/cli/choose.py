@@ -68,7 +68,12 @@ def choose(
     that was asked. Where none does, it says what would have to change, and exits 1.
     """
     if out is not None:
-        _check_out(out, replace)
+        from securetm.reports.files import check_writable
+
+        if out.exists() and not replace:
+            problem = "{path} is there already, and choosing again would replace it"
+            raise Mistake(problem, hint="name another file after --out, or add --replace", path=str(out))
+        check_writable(out)
     told = {name: _names(value) if isinstance(value, list) else value for name, value in told.items() if value != []}
     given = {**_from_file(answers), **told}
     notes = _notes(corpus, person, language, document_length, epsilon, public or [])
@@ -122,15 +127,6 @@ def _trial(facts: dict[str, Any], out: Path) -> str:
     named = "" if "[corpus]" in facts["plan"] else f" --corpus notes.jsonl --partition equal --parties {facts['parties']}"
     named += " --ledgers LEDGERS" if facts["answers"]["trainings"] > 1 and facts["spent"] else ""
     return command + named + (" --person COLUMN" if by_person and "person =" not in facts["plan"] else "")
-
-
-def _check_out(out: Path, replace: bool) -> None:
-    from securetm.reports.files import check_writable
-
-    if out.exists() and not replace:
-        problem = "{path} is there already, and choosing again would replace it"
-        raise Mistake(problem, hint="name another file after --out, or add --replace", path=str(out))
-    check_writable(out)
 
 
 def _names(given: list[str]) -> tuple[str, ...]:

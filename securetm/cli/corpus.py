@@ -56,7 +56,10 @@ def build(
     from securetm.corpus.records import Columns
 
     columns = Columns(text, label, party, date, person, embedding, id_)
-    chosen = _tokeniser_settings(set_ or [])
+    chosen = plan_settings(set_ or [])
+    for name in chosen:
+        own = name.startswith("tokeniser.")
+        require(own, "securetm corpus build", "--set", name, "must be a setting of the tokeniser, such as tokeniser.ngrams=2")
     whole = None if plan is None else _plan_in(plan, chosen)
     tokeniser = _tokeniser(chosen) if whole is None else whole.tokeniser.make()
     with to.bars() as bars:
@@ -98,15 +101,6 @@ def show(
     facts: dict[str, Any] = {**store.manifest.facts(folder), "verified": verify}
     _show_manifest(facts, to.results)
     return facts
-
-
-def _tokeniser_settings(given: list[str]) -> dict[str, str]:
-    """The settings that make words of texts; other settings of a plan mean nothing here."""
-    settings = plan_settings(given)
-    for name in settings:
-        own = name.startswith("tokeniser.")
-        require(own, "securetm corpus build", "--set", name, "must be a setting of the tokeniser, such as tokeniser.ngrams=2")
-    return settings
 
 
 def _tokeniser(settings: dict[str, str]) -> Tokeniser:

@@ -109,34 +109,29 @@ def accept(
     lines = changes(known, new_roster)
     show_changes(new_roster, known, lines, out.results)
     if known is None or known.digest != new_roster.digest:
-        _confirm(new_roster, fingerprint)
+        from securetm.credentials.keys import same_fingerprint
+        from securetm.errors import Mistake
+
+        if fingerprint is not None:
+            if not same_fingerprint(fingerprint, new_roster.fingerprint):
+                raise Mistake(
+                    "the fingerprint that was typed is not that of this roster of federation {federation}; nothing was changed",
+                    hint="type all 60 digits, and compare them by telephone: if they differ, the others have another roster",
+                    federation=new_roster.federation,
+                )
+        elif not agreed_to("Do the others see the same fingerprint, and do you accept it?"):
+            raise Mistake(
+                "roster {version} of federation {federation} was not accepted; nothing was changed",
+                hint="compare the fingerprint by telephone, then answer y; without a terminal, type it after --fingerprint",
+                federation=new_roster.federation,
+                version=new_roster.version,
+            )
     trust(place, new_roster)
     facts: dict[str, Any] = {"home": str(place), "federation": new_roster.federation, "version": new_roster.version}
     facts |= {"fingerprint": new_roster.fingerprint, "changes": [vars(line) for line in lines], "accepted": True}
     if not out.json:
         out.results.print(f"Accepted, and kept in {place / 'roster.toml'}", markup=False, soft_wrap=True)
     return facts
-
-
-def _confirm(roster: FederationRoster, typed: str | None) -> None:
-    """Refuses unless the operator says yes, or typed the fingerprint."""
-    from securetm.credentials.keys import same_fingerprint
-    from securetm.errors import Mistake
-
-    if typed is not None:
-        if not same_fingerprint(typed, roster.fingerprint):
-            raise Mistake(
-                "the fingerprint that was typed is not that of this roster of federation {federation}; nothing was changed",
-                hint="type all 60 digits, and compare them by telephone: if they differ, the others have another roster",
-                federation=roster.federation,
-            )
-    elif not agreed_to("Do the others see the same fingerprint, and do you accept it?"):
-        raise Mistake(
-            "roster {version} of federation {federation} was not accepted; nothing was changed",
-            hint="compare the fingerprint by telephone, then answer y; without a terminal, type it after --fingerprint",
-            federation=roster.federation,
-            version=roster.version,
-        )
 
 
 @command("Show fingerprints to compare by telephone.", "roster.toml")

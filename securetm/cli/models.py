@@ -202,7 +202,14 @@ def transform(
     finished = _opened(run)
     with out.late_bars() as bars:
         documents = finished.read(file, text, stages=bars)
-    shares, known = _transformed(finished, documents, out)
+    from securetm.models.given_documents import NoKnownWords
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", NoKnownWords)
+        shares = finished.transform(documents)
+    for warning in caught:
+        out.screen.print(f"{warning.message}.", style="yellow", markup=False)
+    known = finished.known_words(documents).tolist()  # how many words of each; one without any is warned of
     unknown = [row for row, words in enumerate(known) if not words]
     named = finished.labels()
     if csv is not None:
@@ -213,18 +220,6 @@ def transform(
     rows = [[round(float(share), 6) for share in row] for row in shares]
     facts = {"run": finished.name, "file": str(file), "documents": rows, "known_words": known}
     return {**facts, "without_known_words": unknown, **named.table()}
-
-
-def _transformed(finished: FinishedRun, documents: Corpus, out: Output) -> tuple[Any, list[int]]:
-    """Topic shares, and how many words of each document are known; documents without one are counted on standard error."""
-    from securetm.models.given_documents import NoKnownWords
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", NoKnownWords)
-        shares = finished.transform(documents)
-    for warning in caught:
-        out.screen.print(f"{warning.message}.", style="yellow", markup=False)
-    return shares, finished.known_words(documents).tolist()
 
 
 # ---- adapt -----------------------------------------------------------------------------------------------------------
@@ -333,15 +328,6 @@ def evaluate(
     """
     from securetm.reports.evaluation import show_evaluation
 
-    _check_judged(run, topics, corpus, text, label)
-    with out.late_bars() as bars:
-        found, given = _evaluated(run or topics, corpus, (text, label), vectors, (against, other_seed or []), bars)
-    show_evaluation(found, _documents_in_words(given), out.results)
-    return _facts(found, given, against)
-
-
-def _check_judged(run: Path | None, topics: Path | None, corpus: Path | None, text: str | None, label: str | None) -> None:
-    """Refuses a command that names nothing to judge, or two things, or columns without a file."""
     where = "securetm evaluate"
     both = "cannot be given beside RUN; compare the two with --against"
     require(run is not None or topics is not None, where, "RUN", None, "or give --topics FILE")
@@ -349,6 +335,10 @@ def _check_judged(run: Path | None, topics: Path | None, corpus: Path | None, te
     for name, value in (("--text", text), ("--label", label)):
         needed = "names a column of --corpus FILE; labels of a run are those that its documents were read with"
         require(value is None or corpus is not None, where, name, value, needed)
+    with out.late_bars() as bars:
+        found, given = _evaluated(run or topics, corpus, (text, label), vectors, (against, other_seed or []), bars)
+    show_evaluation(found, _documents_in_words(given), out.results)
+    return _facts(found, given, against)
 
 
 def _evaluated(

@@ -32,7 +32,15 @@ def explain(
     out: Output,
 ) -> dict[str, Any]:
     """Says who sees what under a profile, what protects it, and what is spent."""
-    _check_no_plan(profiles)
+    from securetm.errors import BadSetting
+    from securetm.settings import read_toml
+
+    for name in profiles:
+        path = Path(name)
+        table = read_toml(path) if path.suffix == ".toml" and path.is_file() else {}
+        if isinstance(profile := table.get("profile"), str):
+            instead = f"`securetm explain {profile}` explains its profile; `securetm check {name}` checks the plan"
+            raise BadSetting("", "PROFILE", name, "is a plan, and no profile", instead=instead)
     if len(profiles) > 1:
         return _side_by_side(profiles, parties, out)
     from securetm.reports.profiles import explain as facts_of
@@ -41,19 +49,6 @@ def explain(
     facts = facts_of(profiles[0], parties)
     show_explanation(facts, out.results)
     return facts
-
-
-def _check_no_plan(names: list[str]) -> None:
-    """Refuses a plan where a profile is asked for, and names the profile that it takes."""
-    from securetm.errors import BadSetting
-    from securetm.settings import read_toml
-
-    for name in names:
-        path = Path(name)
-        table = read_toml(path) if path.suffix == ".toml" and path.is_file() else {}
-        if isinstance(profile := table.get("profile"), str):
-            instead = f"`securetm explain {profile}` explains its profile; `securetm check {name}` checks the plan"
-            raise BadSetting("", "PROFILE", name, "is a plan, and no profile", instead=instead)
 
 
 @command("Show profiles side by side.", "masked dp-distributed")

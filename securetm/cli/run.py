@@ -133,7 +133,20 @@ def run(
     """Trains one topic model over the documents of several parties, on this machine."""
     overrides = _chosen(given or {}) | declared(public or []) | plan_settings(set_ or [])
     if continue_ is not None:
-        overrides = _going_on(continue_, plan, overrides)
+        from securetm.plans.recommend import settings_to_go_on
+        from securetm.runs.finished import FinishedRun, model_of
+
+        finished = FinishedRun.open(continue_)
+        usual = settings_to_go_on(finished.plan, own_corpus=any(name.startswith("corpus.") for name in overrides))
+        if finished.plan.privacy.epsilon and not overrides.keys().isdisjoint(_NOISE_FOLLOWS_FROM):
+            usual = {name: value for name, value in usual.items() if name not in ("privacy.noise", "privacy.words")}
+        if overrides.get("model.name", finished.plan.model.name) != finished.plan.model.name:
+            usual = {name: value for name, value in usual.items() if not name.startswith("model.")}
+        overrides = {
+            **(usual if plan is None else {}),
+            **overrides,
+            "training.continue_from": str(model_of(continue_).resolve()),
+        }
     _check_resume(resume, plan, overrides, out or ledgers, record)
     result = _run(resume, plan, overrides, (out, ledgers), (engine, workers), (record, comparison), to)
     to.document(result)
@@ -146,20 +159,6 @@ def run(
         )
     if _paid_for_less_than_a_guess(result):
         to.exit_code = 1
-
-
-def _going_on(run: Path, plan: Path | None, overrides: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a run that goes on from a finished one: those of its plan, unless a plan or options say otherwise."""
-    from securetm.plans.recommend import settings_to_go_on
-    from securetm.runs.finished import FinishedRun, model_of
-
-    finished = FinishedRun.open(run)
-    usual = settings_to_go_on(finished.plan, own_corpus=any(name.startswith("corpus.") for name in overrides))
-    if finished.plan.privacy.epsilon and not overrides.keys().isdisjoint(_NOISE_FOLLOWS_FROM):
-        usual = {name: value for name, value in usual.items() if name not in ("privacy.noise", "privacy.words")}
-    if overrides.get("model.name", finished.plan.model.name) != finished.plan.model.name:
-        usual = {name: value for name, value in usual.items() if not name.startswith("model.")}
-    return {**(usual if plan is None else {}), **overrides, "training.continue_from": str(model_of(run).resolve())}
 
 
 def _settings() -> dict[str, str]:
@@ -211,13 +210,22 @@ def _run(
 
     to, (chosen, workers) = out.screen, _computing(*computing)
     with out.busy("getting ready"):  # libraries are loaded and the plan is checked, which takes seconds
-        from securetm.federation.budget.forecast import check_words, in_words
+        from securetm.federation.budget.forecast import (
+            check_words,
+            expected_in_words,
+            expected_words,
+            forecast_of,
+            in_words,
+            why_no_forecast,
+        )
         from securetm.federation.budget.prices import check_affords_a_round
         from securetm.federation.document_minimum import delta_said, units_of
         from securetm.federation.folder import begin, reopen
         from securetm.federation.simulation.simulation import execute
         from securetm.federation.soundness import check_floor
         from securetm.federation.sources import corpora_of
+        from securetm.plans.schema import hides_documents
+        from securetm.reports.forecast import before_a_run
         from securetm.reports.statement.write import write_release
 
         folder = reopen(resume) if resume is not None else None
@@ -228,14 +236,18 @@ def _run(
             _check_as_many(agreement.plan, len(corpora))
             _say_what_is_left_out(agreement, corpora, to)
             _warn_of_long_sentences(agreement.plan, corpora, to)
-            _say_what_to_expect_of_a_list(agreement.plan, corpora, to)
+            expected = expected_words(agreement.plan.vocabulary, agreement.plan.tokeniser, sum(map(len, corpora.values())))
+            if expected is not None:
+                to.print(expected_in_words(expected, agreement.plan.vocabulary.file), markup=False)
             check_floor(agreement, len(corpora))
             if places[1] is None:  # else the ledgers of the documents say what may be spent
                 check_affords_a_round(agreement, len(corpora))
             if (needed := check_words(agreement, corpora)) is not None:
                 to.print(f"Note: {in_words(needed)}.")
             folder = begin(path, agreement.plan, corpora, with_content=choices[0], ledgers=places[1], why=why)
-            _say_forecast(folder.agreement, len(corpora), to)
+            if hides_documents(folder.agreement.budget):
+                told = forecast_of(folder.agreement, len(corpora))
+                to.print(before_a_run(told, why_no_forecast(folder.agreement)), markup=False)
             if said := delta_said(folder.agreement, sum(units_of(one, folder.agreement.unit) for one in corpora.values())):
                 to.print(f"[yellow]Note: {said}[/yellow]")
         with closing(chosen) as engine:
@@ -264,12 +276,15 @@ def _paid_for_less_than_a_guess(result: Mapping[str, Any]) -> bool:
 
 def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> tuple[Agreement, Path, Mapping[str, str]]:
     """The agreement and the folder of a new run, both checked before any document is read, and why settings were chosen."""
+    from securetm.corpus.readers import is_corpus
     from securetm.federation.folder import check_free
     from securetm.federation.soundness import check_answerable
     from securetm.plans.agreement import agree
     from securetm.plans.recommend import read_request
 
-    _check_plan(plan)
+    if plan is not None and is_corpus(plan):
+        instead = f"give documents with --corpus {plan}; a plan is a file of settings that ends in .toml"
+        raise BadSetting("securetm run", "PLAN", str(plan), "holds documents and is no plan", instead=instead)
     found = read_request(plan, overrides)
     chosen = found.plan
     if chosen.corpus.partition != "column":
@@ -292,15 +307,6 @@ def _check_as_many(plan: Plan, parties: int) -> None:
             f"take --set federation.parties={parties}, or deal the documents out to {told} (--partition equal --parties {told})"
         )
         raise BadSetting("[federation]", "parties", str(told), problem, instead=instead)
-
-
-def _check_plan(plan: Path | None) -> None:
-    """Refuses a file of documents that is given as the plan."""
-    from securetm.corpus.readers import is_corpus
-
-    if plan is not None and is_corpus(plan):
-        instead = f"give documents with --corpus {plan}; a plan is a file of settings that ends in .toml"
-        raise BadSetting("securetm run", "PLAN", str(plan), "holds documents and is no plan", instead=instead)
 
 
 def _say_who_took_no_part(result: Mapping[str, Any], to: Console) -> None:
@@ -329,25 +335,6 @@ def _say_what_is_left_out(agreement: Agreement, corpora: Mapping[str, Corpus], t
     listed = agreement.words
     for sentence in left_out_in_words(left_out(corpora), {} if listed is None else without_any(corpora, listed)):
         to.print(sentence, markup=False)
-
-
-def _say_what_to_expect_of_a_list(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:
-    """Says how many words of a language's public list can be expected, given only how many documents there are."""
-    from securetm.federation.budget.forecast import expected_in_words, expected_words
-
-    expected = expected_words(plan.vocabulary, plan.tokeniser, sum(map(len, corpora.values())))
-    if expected is not None:
-        to.print(expected_in_words(expected, plan.vocabulary.file), markup=False)
-
-
-def _say_forecast(agreement: Agreement, parties: int, to: Console) -> None:
-    """Says whether the model of a run under a budget will be of use, from its plan alone."""
-    from securetm.federation.budget.forecast import forecast_of, why_no_forecast
-    from securetm.plans.schema import hides_documents
-    from securetm.reports.forecast import before_a_run
-
-    if hides_documents(agreement.budget):
-        to.print(before_a_run(forecast_of(agreement, parties), why_no_forecast(agreement)), markup=False)
 
 
 def _warn_of_long_sentences(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:

@@ -74,11 +74,6 @@ class ForecastSetting:
         return 1.0 - USUAL_START if self.start in (BY_MOMENTS, BY_MOMENTS_ALONE) else 1.0
 
     @property
-    def said_plain(self) -> bool:
-        """Whether the plan says that it begins plainly: then it is asked as often as topics at random need."""
-        return self.start_said and self.start == PLAIN
-
-    @property
     def units(self) -> float:
         """How many documents or persons have the budget."""
         return self.documents / self.documents_per_person
@@ -141,7 +136,10 @@ def with_rounds(setting: ForecastSetting) -> ForecastSetting:
         return replace(setting, rounds=kind.federated_rounds)
     noise = noise_of_one_round(setting.epsilon, setting.delta) * setting.noise_factor / sqrt(setting.for_rounds)
     return replace(
-        setting, rounds=rounds_for(round(setting.units), setting.topics, setting.words, noise, plain=setting.said_plain)
+        setting,
+        rounds=rounds_for(
+            round(setting.units), setting.topics, setting.words, noise, plain=setting.start_said and setting.start == PLAIN
+        ),
     )
 
 

@@ -105,15 +105,21 @@ class ProfileFile:
         text = from_table(ProfileText, table, self.name)
         _check_counted(text, self.name)
         budget, mechanisms = _budget(text, unit, self.name), tuple(_mechanism(part, self.name) for part in text.mechanism)
-        _check_noise_is_counted(text, mechanisms, self.name)
+        noise = next((MECHANISMS.name_of(part) for part in mechanisms if part.noise_by is not NoiseBy.NOBODY), "")
+        problem = f"{noise} adds noise, and without [budget] nobody counts what its answers add up to"
+        require(bool(text.budget) or not noise, self.name, "budget", None, problem)
         _check_affords(budget, mechanisms, self.name)
         threats = read_threat_model(text.threat_model)
+        asked = [one.claim.against for one in threats.requires if one.claim.what == SUMS_ONLY]
+        kind = AGGREGATIONS.load(text.aggregation)
+        taken = {name: getattr(text, name) for name in kind.from_profile}  # as the profile says, and typed nowhere twice
+        settings = {**text.aggregation_settings, **taken}
         return Profile(
             text.name,
             text.title,
             threats.name,
             mechanisms,
-            _aggregation(text, self.name),
+            cast("Aggregation", from_table(kind, settings, f"{self.name} [aggregation_settings]")),
             text.vocabularies,
             digest([table, (budget.unit if budget else unit).value]),
             text.minimum_parties,
@@ -122,7 +128,7 @@ class ProfileFile:
             text.threshold_share,
             text.colluding,
             budget,
-            _hides_from_active(threats),
+            any(threats.adversary(name).behaviour == "active" for name in asked),
             danger=text.danger,
         )
 
@@ -221,12 +227,6 @@ def noise_in_sum(profile: Profile, parties: int = 0) -> float:
     return math.sqrt(there / max(cohort.threshold - profile.colluding, 1))
 
 
-def _hides_from_active(threats: ThreatModel) -> bool:
-    """Whether the threat model asks that a coordinator which breaks the rules sees nothing but sums."""
-    asked = [one.claim.against for one in threats.requires if one.claim.what == SUMS_ONLY]
-    return any(threats.adversary(name).behaviour == "active" for name in asked)
-
-
 def _changed(table: Mapping[str, Any], numbers: Mapping[str, float], where: str) -> dict[str, Any]:
     """Returns the table with those numbers in place of its own. A number that it does not have is refused."""
     if not numbers:
@@ -267,13 +267,6 @@ def _check_affords(budget: Budget | None, mechanisms: tuple[Mechanism, ...], whe
         require(budget.epsilon >= drawn, f"{where} [budget]", "epsilon", budget.epsilon, problem)
 
 
-def _aggregation(text: ProfileText, where: str) -> Aggregation:
-    """Makes the aggregation. The number of colluding parties comes from the profile, and is not typed twice."""
-    kind = AGGREGATIONS.load(text.aggregation)
-    taken = {name: getattr(text, name) for name in kind.from_profile}
-    return cast("Aggregation", from_table(kind, {**text.aggregation_settings, **taken}, f"{where} [aggregation_settings]"))
-
-
 def _mechanism(part: Mapping[str, Any], where: str) -> Mechanism:
     require("kind" in part, where, "kind", None, "every [[mechanism]] has one")
     settings = {name: value for name, value in part.items() if name != "kind"}
@@ -289,9 +282,3 @@ def _check_counted(text: ProfileText, where: str) -> None:
     by_word, public = text.budget.get("unit") == Unit.WORD.value, text.vocabularies == ("file",)
     problem = "must be file alone, because a list made of the parties' words is not covered by noise on their counts"
     require(not by_word or public, where, "vocabularies", ", ".join(text.vocabularies), problem)
-
-
-def _check_noise_is_counted(text: ProfileText, mechanisms: tuple[Mechanism, ...], where: str) -> None:
-    noise = next((MECHANISMS.name_of(part) for part in mechanisms if part.noise_by is not NoiseBy.NOBODY), "")
-    problem = f"{noise} adds noise, and without [budget] nobody counts what its answers add up to"
-    require(bool(text.budget) or not noise, where, "budget", None, problem)

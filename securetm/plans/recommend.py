@@ -127,7 +127,8 @@ class _Choosing:
         self._words()
         self._sentence_model()
         self._source()
-        self._device()
+        if self.profile.budget is not None and self.plan.model.settings.get("device") == "auto":
+            self._set_model("a budget needs arithmetic in a fixed order", device="cpu")
         self._start()
         self._length()
         self._totals()
@@ -204,10 +205,6 @@ class _Choosing:
         require(source in allowed or not both, "[vocabulary]", "file", given.file, problem)
         why = "as the list says" if listed else f"{self.profile.name} allows {', '.join(allowed)}"
         self._set("vocabulary", why, source=source, file=listed or USUAL_LANGUAGE * (source == "file"))
-
-    def _device(self) -> None:
-        if self.profile.budget is not None and self.plan.model.settings.get("device") == "auto":
-            self._set_model("a budget needs arithmetic in a fixed order", device="cpu")
 
     def _start(self) -> None:
         """Topics of pairs of words, where the rule for short texts asks for them and the plan leaves the start open."""

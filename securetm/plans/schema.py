@@ -171,7 +171,10 @@ class VocabularyChoice:
         if (code := self.language) is not None:
             return frequent_words(code, self.max_words, tokeniser, self.max_share)
         if self.file.endswith(MODEL_ENDING):
-            return self._words_of_model()
+            words = words_of_model(Path(self.file))
+            fine = len(words) >= 2 and words == tuple(sorted(set(words)))
+            require(fine, "[vocabulary]", "file", self.file, "must be a model with two words or more, in alphabetical order")
+            return words
         try:
             lines = _text_of(Path(self.file)).split("\n")
         except FileNotFoundError:
@@ -181,13 +184,6 @@ class VocabularyChoice:
             raise BadSetting("[vocabulary]", "file", self.file, _unread(problem)) from problem
         words = tuple(sorted({line.strip() for line in lines} - {""}))  # an editor may end lines in two characters
         require(len(words) >= 2, "[vocabulary]", "file", self.file, "must hold at least two words, one a line, in UTF-8")
-        return words
-
-    def _words_of_model(self) -> tuple[str, ...]:
-        """Reads the words of a model, which must be in alphabetical order as every list of a federation is."""
-        words = words_of_model(Path(self.file))
-        fine = len(words) >= 2 and words == tuple(sorted(set(words)))
-        require(fine, "[vocabulary]", "file", self.file, "must be a model with two words or more, in alphabetical order")
         return words
 
 

@@ -71,7 +71,9 @@ def classified(weights: Array, labels: Any, *, seed: int = 0) -> Classified:
     enough = int(np.count_nonzero(np.unique(labels, return_counts=True)[1] > 1))
     if enough < 2:
         raise TooFewLabels(len(labels), enough)
-    fold = _folds(labels, np.random.default_rng(seed))
+    order = np.lexsort((np.random.default_rng(seed).random(len(labels)), labels))
+    fold = np.empty(len(labels), dtype=np.int64)
+    fold[order] = np.arange(len(labels)) % FOLDS
     said = labels.copy()
     for number in range(FOLDS):
         tried = fold == number
@@ -92,14 +94,6 @@ def said_by_svm(known: Array, labels: Array, tried: Array) -> Array:
     svm = LinearSVC(C=0.1, dual=False).fit((logs - middle) / spread, labels)
     said: Array = svm.predict((np.log(tried + _LEAST) - middle) / spread)
     return said
-
-
-def _folds(labels: Array, rng: np.random.Generator) -> Array:
-    """The part in which each document is tried: the documents of each label are dealt out in turn, in random order."""
-    order = np.lexsort((rng.random(len(labels)), labels))
-    fold = np.empty(len(labels), dtype=np.int64)
-    fold[order] = np.arange(len(labels)) % FOLDS
-    return fold
 
 
 # ---- coherence: NPMI, and c_v of Röder, Both and Hinneburg 2015; by word vectors (FedNMF) -----------------------------

@@ -87,24 +87,6 @@ def sliders_page(start: SliderStart) -> str:
     people = start.people
     facts = {**asdict(start), "people": {**people.found, "each": people.each}}
     documents = people.documents or 100_000
-    return page(
-        "sliders.html",
-        TITLE,
-        ("page", "budget_sliders"),
-        "budget_sliders",
-        data={**tables(), "sized": known, "start": facts},
-        start=start,
-        documents=documents,
-        persons=people.persons or -(-documents // people.each),
-        deltas=[(f"{delta:g}", f"{delta:g}") for delta in tables()["deltas"]],
-        delta=f"{start.delta:g}",
-        most_rate=len(tables()["sampled"]["rates"]) - 1,
-        fixed=_fixed(),
-    )
-
-
-def _fixed() -> Table:
-    """A small table that needs no script, and can be printed."""
     held = tables()["unsampled"]
     delta = tables()["deltas"].index(1e-6)
 
@@ -119,4 +101,17 @@ def _fixed() -> Table:
         "Epsilon per document, or per person where rows are of persons. For k documents with rows of their own, read the line "
         "of the noise over k."
     )
-    return Table(columns, rows, caption, numeric=range(1, len(columns)))
+    return page(
+        "sliders.html",
+        TITLE,
+        ("page", "budget_sliders"),
+        "budget_sliders",
+        data={**tables(), "sized": known, "start": facts},
+        start=start,
+        documents=documents,
+        persons=people.persons or -(-documents // people.each),
+        deltas=[(f"{delta:g}", f"{delta:g}") for delta in tables()["deltas"]],
+        delta=f"{start.delta:g}",
+        most_rate=len(tables()["sampled"]["rates"]) - 1,
+        fixed=Table(columns, rows, caption, numeric=range(1, len(columns))),  # needs no script, and can be printed
+    )

@@ -96,13 +96,15 @@ def plan_of(
     """The plan that is recommended, with the settings of which the forecast expects most, and its file."""
     hidden, parties = hides_documents(profile.budget), dealt_out(answers, profile)
     said = dict[str, str]()
+    whole = bool(notes.language) and language_code(notes.language) is None  # a list in a file is kept whole
+    listed = {"file": notes.language} if notes.language else {}
     asked: dict[str, Any] = {
         "profile": profile.name,
         "training": _training(answers, notes, best, said) if hidden else {},
         "federation": {"parties": parties} if hidden else {},
         "model": {"name": best.model, "n_topics": best.topics} if best else {},
         "privacy": _privacy(answers, profile, notes, said) if hidden else {},
-        "vocabulary": _vocabulary(notes, best),
+        "vocabulary": {**listed, **({"max_words": best.words} if best is not None and not whole else {})},
         "origins": {"vocabulary": notes.public} if notes.public else {},
         "corpus": _corpus(notes, parties, hidden, said),
     }
@@ -173,12 +175,6 @@ def _privacy(answers: Answers, profile: Profile, notes: PlanNotes, said: dict[st
     if several:
         said["privacy.noise"] = f"of a round: a ledger for all runs (--ledgers) admits {answers.trainings}"
     return {**asked, **{name: float(f"{value:g}") for name, value in numbers.items() if value}}
-
-
-def _vocabulary(notes: PlanNotes, best: ForecastSetting | None) -> dict[str, Any]:
-    whole = bool(notes.language) and language_code(notes.language) is None  # a list in a file is kept whole
-    listed = {"file": notes.language} if notes.language else {}
-    return {**listed, **({"max_words": best.words} if best is not None and not whole else {})}
 
 
 def _corpus(notes: PlanNotes, parties: int, hidden: bool, said: dict[str, str]) -> dict[str, Any]:

@@ -31,12 +31,7 @@ def show_evaluation(found: Evaluation, documents: str, to: Console) -> None:
     not_measured = [f"{', '.join(title for other, title in missing if other == why)}: {why}" for why in reasons]
     compared = [compared_table([one for one in found.compared if not one.needs])] if found.compared else []
     judged = Paragraph(f"{counted(len(found.topics), 'topic')} of {found.topics.name}, judged {documents}")
-    figures = figures_table([row for row in found.rows if row.measured is not None])
-    show((judged, figures, *compared, *items(not_measured, "Not measured")), to)
-
-
-def figures_table(measured: Sequence[Row]) -> Table:
-    """A row for each figure, and a column for each control."""
+    measured = [row for row in found.rows if row.measured is not None]
     controls = [name for name in CONTROLS if any(name in row.controls for row in measured)]
     rows: list[tuple[str, ...]] = []
     for row in measured:
@@ -46,7 +41,8 @@ def figures_table(measured: Sequence[Row]) -> Table:
         if FREQUENCIES in row.controls:
             rows.append((f"  {FREQUENCIES}", _figure(row.controls[FREQUENCIES]), "", *[""] * len(controls), ""))
     columns = ("figure", "value", "95 % interval", *(name.replace(" ", "\n") for name in controls), "range")
-    return Table(columns, tuple(rows), _SAID, numeric=range(1, len(columns) - 1), whole=range(len(columns) - 1))
+    figures = Table(columns, tuple(rows), _SAID, numeric=range(1, len(columns) - 1), whole=range(len(columns) - 1))
+    show((judged, figures, *compared, *items(not_measured, "Not measured")), to)
 
 
 def compared_table(rows: Sequence[Compared]) -> Table:

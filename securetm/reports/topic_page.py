@@ -179,11 +179,6 @@ def _strongest(documents: Corpus, lengths: Array, shares: Array) -> tuple[TopicD
 
 def _shown(documents: Corpus, row: int, share: float) -> TopicDocument:
     label, date = ("" if column is None else str(column[row]) for column in (documents.labels, documents.dates))
-    return TopicDocument(row + 1, share, _words(documents, row), label, date)
-
-
-def _words(documents: Corpus, row: int) -> str:
-    """The document's first words in reading order; where that is not known, its commonest ones."""
     if documents.tokens is not None and documents.token_ends is not None:
         begin = documents.token_ends[row - 1] if row else 0
         words = documents.tokens[begin : documents.token_ends[row]]
@@ -191,7 +186,7 @@ def _words(documents: Corpus, row: int) -> str:
         counts = documents.counts[[row]]
         words = counts.indices[np.argsort(-counts.data, kind="stable")]
     more = " …" if len(words) > _WORDS else ""
-    return " ".join(documents.vocabulary[word] for word in words[:_WORDS]) + more
+    return TopicDocument(row + 1, share, " ".join(documents.vocabulary[word] for word in words[:_WORDS]) + more, label, date)
 
 
 _UNPROTECTED = "No budget: the model may tell who is in it"
@@ -327,7 +322,11 @@ def page_data(shown: ShownTopics) -> dict[str, Any]:
         "parties": [printable(name) for name in shown.by_party],
         "by_party": [_rounded(shares) for shares in shown.by_party.values()],
         "labels": {str(topic): printable(label) for topic, label in shown.labels.items()},
-        "over_time": _over_time(shown.over_time, shown.over_time_of),
+        "over_time": (
+            {**shown.over_time.table(), "whose": printable(shown.over_time_of)}
+            if shown.over_time is not None and shown.over_time.periods
+            else None
+        ),
         "behind": _behind(shown.behind),
     }
 
@@ -340,10 +339,6 @@ def _unsure(shown: ShownTopics, topic: int, words: Array) -> dict[str, str]:
     """A 1 for each word that does not stand above the noise; nothing where that is not tested."""
     above = shown.above_noise
     return {} if above is None else {"unsure": "".join("0" if stands else "1" for stands in above[topic, words])}
-
-
-def _over_time(time: TopicsByDate | None, whose: str) -> dict[str, Any] | None:
-    return {**time.table(), "whose": printable(whose)} if time is not None and time.periods else None
 
 
 def _behind(behind: DocumentsBehind | None) -> dict[str, Any] | None:
@@ -371,6 +366,8 @@ def topic_page(shown: ShownTopics) -> str:
     """The text of the page."""
     everywhere, logs = logarithms(overall(shown.topics, shown.shares)), logarithms(shown.topics)
     heat, left_out = _heat(shown) if shown.by_party else ([], "")
+    parties = [(f"party {at}", f"share at {name}") for at, name in enumerate(shown.by_party) if at < _FEW_PARTIES]
+    share = [("share", "share")] if shown.shares is not None else []
     return page(
         "topics.html",
         f"Topics of {printable(shown.title)}",
@@ -383,7 +380,7 @@ def topic_page(shown: ShownTopics) -> str:
         noise=_of_noise(shown),
         mark=MARK,
         unsure=UNSURE,
-        orders=_orders(shown),
+        orders=[("number", "number"), *share, ("label", "label"), *parties],
         lines=[_top_words(shown, topic, ranked(row, everywhere, START, _IN_LIST)) for topic, row in enumerate(logs)],
         shares=None if shown.shares is None else [_percent(share) for share in shown.shares],
         heat=heat,
@@ -405,13 +402,6 @@ def _top_words(shown: ShownTopics, topic: int, first: Array) -> list[tuple[str, 
     """A topic's first words, and whether each stands above the noise."""
     above = shown.above_noise
     return [(shown.vocabulary[word], above is None or bool(above[topic, word])) for word in first]
-
-
-def _orders(shown: ShownTopics) -> list[tuple[str, str]]:
-    """By what the topics can be sorted."""
-    parties = [(f"party {at}", f"share at {name}") for at, name in enumerate(shown.by_party) if at < _FEW_PARTIES]
-    share = [("share", "share")] if shown.shares is not None else []
-    return [("number", "number"), *share, ("label", "label"), *parties]
 
 
 def _heat(shown: ShownTopics) -> tuple[list[tuple[int, str, list[tuple[int, str]]]], str]:

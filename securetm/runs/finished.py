@@ -17,7 +17,7 @@ from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.data_frames import library
 from securetm.errors import BadSetting, Failed, NotFound
-from securetm.federation.folder import RESULT, RUN, ChangedFile, NotARun, RunFolder, check, reopen
+from securetm.federation.folder import RESULT, RUN, ChangedFile, NotARun, check, reopen
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.result import REPORT
 from securetm.federation.release import MODEL, released_model
@@ -156,7 +156,11 @@ class FinishedRun(LearnedModel):
             raise NotARun(str(path), "finished model")
         check(path, folder.model, folder.words)
         model, state, vocabulary = _read(folder.model, folder.agreement.plan)
-        _check_together(folder, model, vocabulary)
+        if model != folder.agreement.model:
+            raise ChangedFile(str(folder.model), f"it is not the model of the plan in {RUN}")
+        words = folder.words.read_bytes() if folder.words.is_file() else b""
+        if words != "\n".join(vocabulary).encode():
+            raise ChangedFile(str(folder.words), f"its words are not those of {folder.model.name}")
         made = folder.path.name, model, state, vocabulary
         return cls(*made, origin=origin_of_model(folder.model), plan=folder.agreement.plan, folder=path)
 
@@ -213,15 +217,6 @@ class FinishedRun(LearnedModel):
         """
         made: dict[str, Any] = {"tokeniser": self.plan.tokeniser.make(), "embed": embed_of(self.plan, stages or Unwatched())}
         return read_corpus(file, text=text, date=date, label=label, keep_empty=True, **made)
-
-
-def _check_together(folder: RunFolder, model: Any, vocabulary: tuple[str, ...]) -> None:
-    """Refuses a model that is not that of the run's plan, or whose words are not the run's list."""
-    if model != folder.agreement.model:
-        raise ChangedFile(str(folder.model), f"it is not the model of the plan in {RUN}")
-    words = folder.words.read_bytes() if folder.words.is_file() else b""
-    if words != "\n".join(vocabulary).encode():
-        raise ChangedFile(str(folder.words), f"its words are not those of {folder.model.name}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,12 +80,7 @@ def party_text(name: str, profile: str, parties: int) -> str:
     chosen = read_profile(profile)
     cohort = cohort_of(chosen, parties)
     least = chosen.aggregation.remaining(cohort, parties)
-    return _aligned(_PARTY.format(least=least, **quotes))
-
-
-def _aligned(text: str) -> str:
-    """The text with the comments behind settings in one column."""
-    return "".join(map(_line, text.splitlines()))
+    return "".join(map(_line, _PARTY.format(least=least, **quotes).splitlines()))
 
 
 def _line(text: str) -> str:

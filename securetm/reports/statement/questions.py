@@ -295,13 +295,17 @@ def answered(
     told = lies if question.active else NO_LIES
     worst = min([*(one.standing for one in counting), told.standing], key=STANDINGS.index)
     outdated = any(one.stale for one in tried if one.of_this_model)
-    short = _short(question, worst, counting, promised=bool(made))
+    failed = {one.place: (one.counts or {}).get(HELD, 1) for one in counting if one.standing == HELD}
+    where = next((one.place for one in counting if one.standing == worst), "")
+    short = sentence("annex.short", worst, question.what_if, failed, where, bool(made))
     elsewhere = any(one.claimed for one in tried if one.of_this_model)
-    sentence = _sentence(worst, counting, in_words(made), elsewhere=elsewhere, outdated=outdated)
+    first = next((one for one in counting if one.standing == worst and one.figure), None)
+    shown = [one for one in counting if one is first or (one.place == THIS_RUN and one.tested and one.figure)]
+    answer = sentence("annex.answer", in_words(made), worst, shown, elsewhere, outdated)
     limited = limit if question.adversary == READER and any(one.what == PRIVATE for one in made) else ""
     if limited and weak and worst not in (BROKEN, OPEN):
         short = f"{short.rstrip('.')}; but the budget hardly rules it out."
-    return QuestionAnswer(question.text, short, sentence, worst, in_words(made), tried, limited, told.said)
+    return QuestionAnswer(question.text, short, answer, worst, in_words(made), tried, limited, told.said)
 
 
 def with_what_one_can(answers: Sequence[QuestionAnswer]) -> tuple[QuestionAnswer, ...]:
@@ -372,20 +376,6 @@ def _told(several: Sequence[Attempted]) -> Tried:
 # ---- in words --------------------------------------------------------------------------------------------------------
 
 
-def _short(question: Question, worst: str, counting: Sequence[Tried], *, promised: bool) -> str:
-    """The short answer: how it ended on this run first, and where else it ended worse."""
-    failed = {one.place: (one.counts or {}).get(HELD, 1) for one in counting if one.standing == HELD}
-    where = next((one.place for one in counting if one.standing == worst), "")
-    return sentence("annex.short", worst, question.what_if, failed, where, promised)
-
-
-def _sentence(worst: str, counting: Sequence[Tried], promised: Sequence[str], *, elsewhere: bool, outdated: bool) -> str:
-    """What is promised, word for word, and what came out, with how hard it was tried."""
-    first = next((one for one in counting if one.standing == worst and one.figure), None)
-    shown = [one for one in counting if one is first or (one.place == THIS_RUN and one.tested and one.figure)]
-    return sentence("annex.answer", promised, worst, shown, elsewhere, outdated)
-
-
 def rules_for(
     answers: Sequence[QuestionAnswer], profile: Profile, parties: Sequence[PartyFacts], right: float | None
 ) -> tuple[Rule, ...]:
@@ -400,7 +390,10 @@ def rules_for(
         budgeted and not all(one.lasting for one in parties),
         bool(untried),
     )
-    lines = said("annex.rules", MOST_RIGHT, *_relied_on(untried))
+    known = [(one.question, {tried.of_this_model for tried in one.tried if tried.tested}) for one in untried]
+    elsewhere = [question for question, of in known if True in of]
+    others, nowhere = ([question for question, of in known if of == which] for which in ({False}, set()))
+    lines = said("annex.rules", MOST_RIGHT, elsewhere, others, nowhere)
     return tuple(map(Rule, lines[::2], applies, lines[1::2]))
 
 
@@ -408,13 +401,6 @@ def recommended(rules: Sequence[Rule]) -> str:
     """What the first rule that applies says; the conditions of later ones are listed with it."""
     nothing = sentence("annex.nothing_against")
     return next((one.follows.partition(":")[0] for one in rules if one.applies), nothing) + "."
-
-
-def _relied_on(untried: Sequence[QuestionAnswer]) -> tuple[list[str], ...]:
-    """Questions that were not tried on this run: with trials of other runs, of other models only, and with none at all."""
-    known = [(one.question, {tried.of_this_model for tried in one.tried if tried.tested}) for one in untried]
-    elsewhere = [question for question, of in known if True in of]
-    return elsewhere, [question for question, of in known if of == {False}], [question for question, of in known if not of]
 
 
 def asked_by_regulators(findings: Sequence[Finding]) -> tuple[CriterionFacts, ...]:

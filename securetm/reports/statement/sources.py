@@ -284,20 +284,13 @@ def _audits(path: Path) -> tuple[tuple[Audit, str], ...]:
 # ---- what a party has at home --------------------------------------------------------------------------------------
 
 
+# What everybody may know of the run, and has a digest. Not the report: it holds exact figures of the party's documents, and
+# whoever knows all but one of these could compute the report with and without it, and see which has the digest.
 _PUBLIC = ("federation", "run", "party", "agreement", "roster", "rounds", "ended")
 
 
-def _digest_at_home(report: Mapping[str, Any], model: str) -> str:
-    """The SHA-256 of what everybody may know of the run.
-
-    Not of the report: it holds exact figures of the party's documents, and whoever knows all but one of these could compute
-    the report with and without it, and see which has the digest.
-    """
-    return hashlib.sha256(json.dumps([*(str(report[name]) for name in _PUBLIC), model]).encode()).hexdigest()
-
-
 def _of_party(path: Path) -> ReportSources:
-    report = read_json(path / REPORT)
+    report, model = read_json(path / REPORT), _sha256(released_model(path))
     try:
         check_plan_of(str(path / REPORT), report["plan"])
         plan, spent = decode(report["plan"], str(path / REPORT)), report["spent"]
@@ -313,8 +306,8 @@ def _of_party(path: Path) -> ReportSources:
             (str(report["party"]),),
             {},
             ({"party": report["party"], **spent},) if spent else (),
-            _digest_at_home(report, _sha256(released_model(path))),
-            _sha256(released_model(path)),
+            hashlib.sha256(json.dumps([*(str(report[name]) for name in _PUBLIC), model]).encode()).hexdigest(),
+            model,
             roster_digest=str(report["roster"]),
             told={str(name): int(number) for name, number in report["answered"].items()},
             audits=_audits(path),

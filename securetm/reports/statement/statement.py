@@ -73,6 +73,10 @@ def statement_on(sources: ReportSources) -> Statement:
     each_document = budget is not None and budget.unit is Unit.DOCUMENT
     of_several = [(several, grown(*most, several)) for several in _SEVERAL] if each_document and because is None else []
     digests = {"run": sources.run_digest, "plan": sources.plan_digest, "profile": sources.profile.digest.hex()}
+    helped = [one.colluding for one in claims_of(sources.profile, sources.cohort) if one.against == "coordinator"]
+    known = () if worst else attacks_read(sources)
+    read = [one for one in attacks_read(sources, unprotected=True) if one not in known]
+    nothing = () if helped or read else said("statement.nothing_stands_between")
     return Statement(
         format=FORMAT,
         run=sources.run,
@@ -98,21 +102,13 @@ def statement_on(sources: ReportSources) -> Statement:
         ),
         origins=sources.origins,
         settings=said("statement.settings", sources),
-        failure=_failure(sources, worst),
+        failure=(*said("statement.failure", sources, worst, helped), *read, *nothing),
         not_covered=said(
             "statement.not_covered", sources, worst, of_several, read_threat_model(sources.profile.threat_model).out_of_scope
         ),
         files=dict(sorted(sources.released.items())),
         digests={name: digest for name, digest in {**digests, "roster": sources.roster_digest}.items() if digest},
     )
-
-
-def _failure(sources: ReportSources, worst: tuple[float, float] | None) -> tuple[str, ...]:
-    helped = [one.colluding for one in claims_of(sources.profile, sources.cohort) if one.against == "coordinator"]
-    known = () if worst else attacks_read(sources)
-    read = [one for one in attacks_read(sources, unprotected=True) if one not in known]
-    nothing = () if helped or read else said("statement.nothing_stands_between")
-    return (*said("statement.failure", sources, worst, helped), *read, *nothing)
 
 
 def sheet(statement: Statement, digest: str, name: str, annexes: Mapping[str, str]) -> Document:
