@@ -60,7 +60,7 @@ COMMANDS: dict[str, set[str]] = {
     "parts": {*COUNTS, "rich", "safetensors"},
     "keys --help": set(),
     "keys new north --home home": {"cryptography", "numpy", "rich"},
-    "check masked": {*COUNTS, "cryptography", "dp_accounting", "google.protobuf", "rich", "safetensors"},
+    "check masked": {*COUNTS, "cryptography", "google.protobuf", "rich", "safetensors"},
     f"{SHORT} --profile open --model lda --topics 2": RUN,
     f"{SHORT} --profile masked --model lda --topics 2": RUN,
     f"{SHORT} --profile open --model prodlda --topics 2": {*RUN, "torch"},

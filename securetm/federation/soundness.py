@@ -14,7 +14,6 @@ from typing import Any
 from securetm.answers.route import compile_route
 from securetm.contracts import Profile, Unit
 from securetm.errors import Mistake, Unsound
-from securetm.federation.budget.prices import calibrated
 from securetm.federation.budget.witness import quorum
 from securetm.federation.questions import TRAIN, Questions, asked_in_run, cohort_size
 from securetm.models.trials import CouplesDocuments, check_additive
@@ -198,4 +197,6 @@ def agreed_apart(plan: Plan, members: Collection[str]) -> Agreement:
             ),
             profile=plan.profile,
         )
+    from securetm.federation.budget.prices import calibrated  # with loss distributions, slow to import
+
     return calibrated(agreement, len(members))

@@ -24,7 +24,7 @@ from securetm.data_frames import FRAMES, framed
 from securetm.errors import BadSetting, Failed, Mistake, Misuse, NeedsSum, NotFound, SecuretmError
 from securetm.models.batches import shuffled
 from securetm.models.given_documents import SPREAD, as_documents, numbered, over, warn_of_unknown, words_of
-from securetm.models.stored_model import origin_of_model, read_model, read_tokeniser, write_model
+from securetm.models.stored_model import StoredModel, write_model
 from securetm.settings import Limit, above, at_least, require
 
 if TYPE_CHECKING:
@@ -251,9 +251,9 @@ class Estimator(TopicModel):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """The model that `save` wrote, ready to transform or to be fitted anew."""
-        model, state, vocabulary = read_model(Path(path), cls)
-        reads, origin = read_tokeniser(Path(path)), origin_of_model(Path(path))
-        learned = LearnedState(state, vocabulary, tokeniser=reads, from_file=True, origin=origin)
+        stored = StoredModel.open(Path(path))
+        model, state, vocabulary = stored.model_of(cls)
+        learned = LearnedState(state, vocabulary, tokeniser=stored.tokeniser, from_file=True, origin=stored.origin)
         object.__setattr__(model, "_learned", learned)
         return model
 

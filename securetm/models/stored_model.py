@@ -10,11 +10,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
 from securetm.contracts import State, TopicModel
 from securetm.contracts.origin import Origin
@@ -95,88 +95,93 @@ def write_model(
         raise CannotWrite(str(path), str(problem)) from problem
 
 
-def read_model(path: Path, kind: type[M]) -> tuple[M, State, tuple[str, ...]]:
-    """The model of that class from a file that `write_model` wrote, its state and its vocabulary."""
+@dataclass(frozen=True)
+class StoredModel:
+    """A file that `write_model` wrote, read whole and compared with its digest. Nothing else of it is checked yet."""
 
-    def only(name: str) -> type[M]:
-        if name != kind.name:
-            raise Mistake(
-                "{path} holds a {found}, not a {wanted}",
-                hint="load it with securetm.load(path), which loads every model, or with the class that saved it",
+    path: Path
+    facts: Mapping[str, str]
+    state: State
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Reads the file; one that is not there, or is damaged, is refused."""
+        if not path.is_file():
+            raise NotFound("model file", str(path))
+        try:
+            return cls(path, *unpacked(path))
+        except SafetensorError as problem:
+            raise _damaged_model(path, str(problem)) from problem
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The vocabulary, whatever its model is."""
+        with _damaged(self.path, "it is no model with words", KeyError, ValueError, TypeError, RecursionError):
+            return tuple(map(str, json.loads(self.facts["vocabulary"])))
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where the model comes from, as whoever wrote it says; None where the file does not say it."""
+        with _damaged(self.path, "its origin cannot be read", ValueError, RecursionError):
+            return None if (written := self.facts.get(_ORIGIN)) is None else Origin.of_text(written)
+
+    @property
+    def tokeniser(self) -> Tokeniser | None:
+        """What reads texts for the model; None for the usual tokeniser."""
+        if (written := self.facts.get(_TOKENISER)) is None:
+            return None
+        from securetm.corpus.tokeniser import Tokeniser
+
+        with _damaged(self.path, "its tokeniser cannot be read", KeyError, ValueError, TypeError, RecursionError):
+            settings = json.loads(written)
+            return Tokeniser(words=_own_function) if settings is None else Tokeniser.of_settings(settings)
+
+    def model_of(self, kind: type[M]) -> tuple[M, State, tuple[str, ...]]:
+        """The model of that class, its state and its vocabulary."""
+
+        def only(name: str) -> type[M]:
+            if name != kind.name:
+                raise Mistake(
+                    "{path} holds a {found}, not a {wanted}",
+                    hint="load it with securetm.load(path), which loads every model, or with the class that saved it",
+                    path=str(self.path),
+                    found=name,
+                    wanted=kind.__name__,
+                )
+            return kind
+
+        return self.model(only)
+
+    def model(self, kind_of: Callable[[str], type[M]], module: object = "") -> tuple[M, State, tuple[str, ...]]:
+        """The model, its state and its vocabulary. `kind_of` gives the class of that name.
+
+        A file never causes an import: a network of torch that it names must be `module`, which the reader's plan names, or
+        known (`NETWORKS`).
+        """
+        path, facts = self.path, self.facts
+        if facts.get("kind") != _KIND:
+            raise _damaged_model(path, "it is no model of securetm")
+        if facts.get("version") != str(VERSION):
+            raise Failed(
+                "{path} is a model file of version {found}, this securetm reads version {known}",
+                hint="load it with the securetm that wrote it, or a newer one",
                 path=str(path),
-                found=name,
-                wanted=kind.__name__,
+                found=str(facts.get("version")),
+                known=str(VERSION),
             )
-        return kind
-
-    return read_any(path, only)
-
-
-def read_any(path: Path, kind_of: Callable[[str], type[M]], module: object = "") -> tuple[M, State, tuple[str, ...]]:
-    """The model from a file that `write_model` wrote, its state and its vocabulary. `kind_of` gives the class of that name.
-
-    A file never causes an import: a network of torch that it names must be `module`, which the reader's plan names, or known
-    (known_networks.py).
-    """
-    if not path.is_file():
-        raise NotFound("model file", str(path))
-    try:
-        facts, state = unpacked(path)
-    except SafetensorError as problem:
-        raise _damaged_model(path, str(problem)) from problem
-    if facts.get("kind") != _KIND:
-        raise _damaged_model(path, "it is no model of securetm")
-    if facts.get("version") != str(VERSION):
-        raise Failed(
-            "{path} is a model file of version {found}, this securetm reads version {known}",
-            hint="load it with the securetm that wrote it, or a newer one",
-            path=str(path),
-            found=str(facts.get("version")),
-            known=str(VERSION),
-        )
-    kind = kind_of(str(facts.get("model")))
-    with _damaged(path, "its settings or its vocabulary cannot be read", KeyError, ValueError, TypeError, RecursionError):
-        settings, vocabulary = dict(json.loads(facts["settings"])), tuple(map(str, json.loads(facts["vocabulary"])))
-    check_known(str(path), settings.get("module", ""), str(module))
-    with _damaged(path, "its settings are not this model's", NotFound, BadSetting):
-        model = from_table(kind, settings, str(path))
-    if len(set(vocabulary)) < len(vocabulary):
-        raise _damaged_model(path, "a word stands twice in its vocabulary")
-    with _damaged(path, "its settings ask for more memory than there is", MemoryError, ValueError, OverflowError):
-        fits = model.fits(state, len(vocabulary))
-    if not fits:
-        raise _damaged_model(path, "its arrays are not those of such a model of that size")
-    return model, state, vocabulary
-
-
-def words_of_model(path: Path) -> tuple[str, ...]:
-    """The vocabulary in such a file, whatever its model is."""
-    if not path.is_file():
-        raise NotFound("model file", str(path))
-    with _damaged(path, "it is no model with words", SafetensorError, KeyError, ValueError, TypeError, RecursionError):
-        return tuple(map(str, json.loads(unpacked(path)[0]["vocabulary"])))
-
-
-def origin_of_model(path: Path) -> Origin | None:
-    """Where the model in such a file comes from, as whoever wrote it says; None where the file does not say it."""
-    if not path.is_file():
-        raise NotFound("model file", str(path))
-    with _damaged(path, "its origin cannot be read", SafetensorError, ValueError, RecursionError):
-        written = unpacked(path)[0].get(_ORIGIN)
-        return None if written is None else Origin.of_text(written)
-
-
-def read_tokeniser(path: Path) -> Tokeniser | None:
-    """What reads texts for the model in a file that `read_any` has read; None for the usual tokeniser."""
-    with safe_open(path, framework="numpy") as stored:
-        written = (stored.metadata() or {}).get(_TOKENISER)
-    if written is None:
-        return None
-    from securetm.corpus.tokeniser import Tokeniser
-
-    with _damaged(path, "its tokeniser cannot be read", KeyError, ValueError, TypeError, RecursionError):
-        settings = json.loads(written)
-        return Tokeniser(words=_own_function) if settings is None else Tokeniser.of_settings(settings)
+        kind = kind_of(str(facts.get("model")))
+        with _damaged(path, "its settings or its vocabulary cannot be read", KeyError, ValueError, TypeError, RecursionError):
+            settings, vocabulary = dict(json.loads(facts["settings"])), tuple(map(str, json.loads(facts["vocabulary"])))
+        check_known(str(path), settings.get("module", ""), str(module))
+        with _damaged(path, "its settings are not this model's", NotFound, BadSetting):
+            model = from_table(kind, settings, str(path))
+        if len(set(vocabulary)) < len(vocabulary):
+            raise _damaged_model(path, "a word stands twice in its vocabulary")
+        with _damaged(path, "its settings ask for more memory than there is", MemoryError, ValueError, OverflowError):
+            fits = model.fits(self.state, len(vocabulary))
+        if not fits:
+            raise _damaged_model(path, "its arrays are not those of such a model of that size")
+        return model, self.state, vocabulary
 
 
 def _own_function(text: str) -> list[str]:  # noqa: ARG001 - it is called as that function would be

@@ -20,7 +20,7 @@ from securetm.corpus.word_vectors import VectorSource, installed_vectors
 from securetm.errors import Mistake
 from securetm.models.moments import TopicsBefore
 from securetm.models.public_knowledge import PublicKnowledge, public_knowledge
-from securetm.models.stored_model import origin_of_model, read_any
+from securetm.models.stored_model import StoredModel
 from securetm.plans.origins import StartingPlan, check_inputs
 from securetm.plans.profiles import ProfileFile, make_model
 from securetm.plans.rules import noise_of_start
@@ -214,8 +214,8 @@ def _earlier(plan: Plan, model: TopicModel) -> EarlierModel:
         require(name == model.name, "[model]", "name", plan.model.name, problem)
         return type(model)
 
-    read = read_any(Path(path), kind_of, plan.model.settings.get("module", ""))
-    earlier = EarlierModel(*read, origin_of_model(Path(path)))
+    stored = StoredModel.open(Path(path))
+    earlier = EarlierModel(*stored.model(kind_of, plan.model.settings.get("module", "")), stored.origin)
     rng, words = np.random.default_rng(plan.seed), earlier.vocabulary
     had, has = (len(one.topics(state)) for one, state in ((earlier.model, earlier.state), (model, model.start(words, rng))))
     problem = f"has {had} topics, and the plan's model {has}: set model.n_topics to {had}" + (" or more" * model.gains_topics)

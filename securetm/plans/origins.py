@@ -16,7 +16,7 @@ from securetm.contracts.origin import Origin, OriginKind, PaidEntry, StartingInp
 from securetm.corpus.text_embeddings import is_usual
 from securetm.corpus.word_vectors import GLOVE, SENTENCE, VectorSource
 from securetm.errors import BadSetting
-from securetm.models.stored_model import origin_of_model, words_of_model
+from securetm.models.stored_model import StoredModel
 from securetm.plans.schema import MODEL_ENDING, Plan
 from securetm.settings import digest, require
 from securetm.wording import listed, upward
@@ -65,7 +65,7 @@ class StartingPlan:
 
     def _earlier(self) -> list[StartingInput]:
         path = self.plan.training.continue_from
-        return [self._of_file("continue_from", Path(path), origin_of_model(Path(path)))] if path else []
+        return [self._of_file("continue_from", Path(path), StoredModel.open(Path(path)).origin)] if path else []
 
     def _list(self) -> list[StartingInput]:
         choice = self.plan.vocabulary
@@ -118,10 +118,11 @@ class StartingPlan:
 def _origin_of_list(path: Path) -> Origin | None:
     """The origin of a model whose words are taken, or of the model that a run's list of words lies beside."""
     if path.suffix == MODEL_ENDING:
-        return origin_of_model(path)
+        return StoredModel.open(path).origin
     beside = next((found for name in _MODELS if (found := path.parent / name).is_file()), None)
-    if beside is not None and path.read_bytes().decode("utf-8", "replace").split("\n") == list(words_of_model(beside)):
-        return origin_of_model(beside)
+    stored = None if beside is None else StoredModel.open(beside)
+    if stored is not None and path.read_bytes().decode("utf-8", "replace").split("\n") == list(stored.words):
+        return stored.origin
     return None
 
 

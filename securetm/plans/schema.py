@@ -20,7 +20,7 @@ from securetm.corpus.text_embeddings import MAX_TOKENS, USUAL, TextEmbedder
 from securetm.corpus.tokeniser import LONGEST, Tokeniser
 from securetm.data_homes import COORDINATOR_OUT
 from securetm.errors import BadSetting
-from securetm.models.stored_model import words_of_model
+from securetm.models.stored_model import StoredModel
 from securetm.plans.profiles import VOCABULARIES, ProfileFile, make_model
 from securetm.plans.rules import MOST_START
 from securetm.settings import Limit, OwnTable, above, at_least, from_table, one_of, require, shaped, within
@@ -171,7 +171,7 @@ class VocabularyChoice:
         if (code := self.language) is not None:
             return frequent_words(code, self.max_words, tokeniser, self.max_share)
         if self.file.endswith(MODEL_ENDING):
-            words = words_of_model(Path(self.file))
+            words = StoredModel.open(Path(self.file)).words
             fine = len(words) >= 2 and words == tuple(sorted(set(words)))
             require(fine, "[vocabulary]", "file", self.file, "must be a model with two words or more, in alphabetical order")
             return words

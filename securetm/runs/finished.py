@@ -30,7 +30,7 @@ from securetm.models import MODELS
 from securetm.models.given_documents import over, warn_of_unknown, words_of
 from securetm.models.noisy_counts import top_words_above_noise
 from securetm.models.quality import named_topics
-from securetm.models.stored_model import check_plan_of, origin_of_model, read_any, read_tokeniser, write_model
+from securetm.models.stored_model import StoredModel, check_plan_of, write_model
 from securetm.plans.profiles import model_class
 from securetm.plans.schema import Plan, decode
 from securetm.private_files import check_private
@@ -50,7 +50,8 @@ def load(path: str | Path) -> LearnedModel:
         place = place / MODEL  # what was released of a run, without the run
     if not place.exists():
         raise NotFound("run or model file", str(place), ("the folder of a run, and release/model.safetensors in it",))
-    return LearnedModel(place.name, *_read(place), read_tokeniser(place), origin_of_model(place))
+    stored = StoredModel.open(place)
+    return LearnedModel(place.name, *_read(stored), stored.tokeniser, stored.origin)
 
 
 def model_of(path: Path) -> Path:
@@ -59,20 +60,20 @@ def model_of(path: Path) -> Path:
     return released if released.is_file() else path / MODEL
 
 
-def _read(path: Path, plan: Plan | None = None) -> tuple[Any, State, tuple[str, ...]]:
+def _read(stored: StoredModel, plan: Plan | None = None) -> tuple[Any, State, tuple[str, ...]]:
     def kind_of(name: str) -> type[Any]:
         kind = model_class(name)
         if kind is None:
             raise Failed(
                 "{path} holds a model called {found!r}, which this securetm does not have",
                 hint="load it with the securetm that wrote it, or a newer one; this one has {known}",
-                path=str(path),
+                path=str(stored.path),
                 found=name,
                 known=MODELS.names(),
             )
         return kind
 
-    return read_any(path, kind_of, plan.model.settings.get("module", "") if plan else "")
+    return stored.model(kind_of, plan.model.settings.get("module", "") if plan else "")
 
 
 @dataclass(frozen=True)
@@ -155,14 +156,15 @@ class FinishedRun(LearnedModel):
         if not folder.model.is_file():
             raise NotARun(str(path), "finished model")
         check(path, folder.model, folder.words)
-        model, state, vocabulary = _read(folder.model, folder.agreement.plan)
+        stored = StoredModel.open(folder.model)
+        model, state, vocabulary = _read(stored, folder.agreement.plan)
         if model != folder.agreement.model:
             raise ChangedFile(str(folder.model), f"it is not the model of the plan in {RUN}")
         words = folder.words.read_bytes() if folder.words.is_file() else b""
         if words != "\n".join(vocabulary).encode():
             raise ChangedFile(str(folder.words), f"its words are not those of {folder.model.name}")
         made = folder.path.name, model, state, vocabulary
-        return cls(*made, origin=origin_of_model(folder.model), plan=folder.agreement.plan, folder=path)
+        return cls(*made, origin=stored.origin, plan=folder.agreement.plan, folder=path)
 
     @classmethod
     def _at_party(cls, path: Path) -> Self:
@@ -176,8 +178,8 @@ class FinishedRun(LearnedModel):
             plan, name = decode(report["plan"], str(path / REPORT)), f"{report['federation']} {report['party']}"
         except (KeyError, TypeError, AttributeError) as problem:
             raise DamagedStore(str(path / REPORT), "it is not the report of a party") from problem
-        model, state, vocabulary = _read(model_of(path), plan)
-        return cls(name, model, state, vocabulary, origin=origin_of_model(model_of(path)), plan=plan, folder=path)
+        stored = StoredModel.open(model_of(path))
+        return cls(name, *_read(stored, plan), origin=stored.origin, plan=plan, folder=path)
 
     def labels(self) -> TopicLabels:
         """Reads the labels that people gave to the topics of this run."""

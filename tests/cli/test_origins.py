@@ -12,7 +12,7 @@ import pytest
 from securetm.contracts.origin import OriginKind
 from securetm.federation.folder import reopen
 from securetm.federation.release import released_model
-from securetm.models.stored_model import origin_of_model
+from securetm.models.stored_model import StoredModel
 
 from ..federation.private import PUBLIC
 from ..quick_part import quick
@@ -126,7 +126,7 @@ def test_a_run_spends_what_it_started_from_and_its_own(paid: Path, tmp_path: Pat
             assert now["epsilon"] == pytest.approx(now["own"]["epsilon"] + before["epsilon"])
             assert now["delta"] == pytest.approx(now["own"]["delta"] + before["delta"])
             assert now["all_runs"] >= now["own"]["epsilon"] + before["epsilon"] - 1e-9
-        product = origin_of_model(released_model(tmp_path / "second"))
+        product = StoredModel.open(released_model(tmp_path / "second")).origin
         assert product is not None
         assert product.kind is OriginKind.PAID
         assert len(product.entries) == 2
@@ -205,7 +205,7 @@ def test_what_was_paid_for_by_one_unit_is_not_added_to_what_is_paid_for_by_anoth
 def test_local_ways_keep_an_unbounded_origin(unbounded: Path, tmp_path: Path) -> None:
     said = securetm("adapt", str(unbounded), "--corpus", "mine.jsonl", "--out", str(tmp_path / "mine"), "--json")
     assert said.code == 0, said.err
-    origin = origin_of_model(tmp_path / "mine" / "model.safetensors")
+    origin = StoredModel.open(tmp_path / "mine" / "model.safetensors").origin
     assert origin is not None
     assert origin.kind is OriginKind.UNBOUNDED
     assert ran("runs/none", *BUDGET, "--vocabulary", str(tmp_path / "mine" / "model.safetensors")).code == 2

@@ -15,7 +15,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import execute
-from securetm.models.stored_model import read_any
+from securetm.models.stored_model import StoredModel
 from securetm.plans.profiles import model_class
 from securetm.stages import Unwatched
 
@@ -70,7 +70,7 @@ def trained(place: Path, profile: str, model: str, parties: Mapping[str, Corpus]
 def test_the_model_remembers_that_words_were_noised_at_home(model: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
     """So it predicts by its table as it is, also when it is read again; parties are asked about the table alone."""
     folder = trained(tmp_path, "iftm", model, five, privacy__epsilon=5.0)
-    made, state, words = read_any(folder.model, model_class)
+    made, state, words = StoredModel.open(folder.model).model(model_class)
     exact = {name: array for name, array in state.items() if name != "words_noised"}
     assert set(state) - set(exact) == {"words_noised"}
     assert set(made.for_party(state, "north")) == set(made.for_party(exact, "north"))
@@ -85,4 +85,4 @@ def test_the_model_remembers_that_words_were_noised_at_home(model: str, five: Ma
 
 def test_without_noise_on_words_no_model_says_so(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     folder = trained(tmp_path, "open", "lda", corpora, rounds=2)
-    assert "words_noised" not in read_any(folder.model, model_class)[1]
+    assert "words_noised" not in StoredModel.open(folder.model).model(model_class)[1]

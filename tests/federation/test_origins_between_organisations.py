@@ -11,7 +11,7 @@ from securetm.contracts import Unit
 from securetm.contracts.origin import Origin, PaidEntry
 from securetm.errors import BadSetting
 from securetm.federation.refusal_errors import NotAllowedHere
-from securetm.models.stored_model import origin_of_model
+from securetm.models.stored_model import StoredModel
 from securetm.models.tensor_file import packed, unpacked
 from securetm.plans.origins import accepted_as
 
@@ -78,7 +78,7 @@ def forged(model: Path, origin: Origin, to: Path) -> Path:
 
 def test_every_role_writes_the_same_origin(first: tuple[Organisations, Joined]) -> None:
     organisations, joined = first
-    origins = {name: origin_of_model(landed(organisations, name)) for name in NAMES}
+    origins = {name: StoredModel.open(landed(organisations, name)).origin for name in NAMES}
     (origin,) = set(origins.values())
     assert origin is not None
     assert (origin.entries[0].epsilon, origin.entries[0].parties) == (3.0, NAMES)

@@ -26,7 +26,7 @@ from securetm.federation.store import COMMON, CoordinatorStore, SqliteStore, rea
 from securetm.federation.wire.wire import MOST_BYTES
 from securetm.interrupts import undisturbed
 from securetm.models.lda.lda import LDA
-from securetm.models.stored_model import read_model, write_model
+from securetm.models.stored_model import StoredModel, write_model
 from securetm.private_files import private_file
 
 from ..pressed import pressed_at
@@ -54,7 +54,7 @@ def test_the_same_model_is_the_same_bytes_in_whatever_order_its_arrays_stand(tmp
     for n in range(10):
         write_model(tmp_path / f"{n}.safetensors", model, dict(reversed(state.items())) if n % 2 else state, words)
     assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1
-    again, kept, vocabulary = read_model(tmp_path / "0.safetensors", LDA)
+    again, kept, vocabulary = StoredModel.open(tmp_path / "0.safetensors").model_of(LDA)
     assert (again, vocabulary) == (model, words)
     assert all((kept[name] == array).all() for name, array in state.items())
     with safe_open(tmp_path / "0.safetensors", framework="numpy") as stored:  # what others read it with

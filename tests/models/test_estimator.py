@@ -12,7 +12,7 @@ from securetm.errors import BadSetting, Failed, Mistake
 from securetm.models.estimator import held_back
 from securetm.models.given_documents import UnfitDocuments, as_documents
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.stored_model import origin_of_model
+from securetm.models.stored_model import StoredModel
 from securetm.models.tensor_file import packed
 from tests.models.trained_by_hand import VOCABULARY, planted, sum_of
 
@@ -144,9 +144,9 @@ def test_arrays_that_do_not_fit_the_vocabulary_are_refused(fitted, tmp_path):
 
 def test_a_saved_model_says_where_it_comes_from_only_if_somebody_said_it(fitted, tmp_path):
     fitted.save(tmp_path / "silent")
-    assert origin_of_model(tmp_path / "silent") is None
+    assert StoredModel.open(tmp_path / "silent").origin is None
     fitted.save(tmp_path / "public", public="trained on an encyclopedia")
-    assert origin_of_model(tmp_path / "public") == Origin.public("trained on an encyclopedia")
+    assert StoredModel.open(tmp_path / "public").origin == Origin.public("trained on an encyclopedia")
     again = ProdLDA.load(tmp_path / "public")
     again.save(tmp_path / "copy")
     assert (tmp_path / "copy").read_bytes() == (tmp_path / "public").read_bytes()
@@ -154,6 +154,6 @@ def test_a_saved_model_says_where_it_comes_from_only_if_somebody_said_it(fitted,
         again.save(tmp_path / "copy", public="for another reason")
     documents, _ = planted(24, seed=2)
     again.partial_fit(documents, epochs=1).save(tmp_path / "further")
-    assert origin_of_model(tmp_path / "further").kind is OriginKind.UNBOUNDED
+    assert StoredModel.open(tmp_path / "further").origin.kind is OriginKind.UNBOUNDED
     again.fit(documents, epochs=1).save(tmp_path / "anew")
-    assert origin_of_model(tmp_path / "anew") is None
+    assert StoredModel.open(tmp_path / "anew").origin is None

@@ -9,7 +9,7 @@ import pytest
 from securetm.contracts import State, TopicModel
 from securetm.models import MODELS
 from securetm.models.public_knowledge import FREQUENCIES, TOPICS, VECTORS, PublicKnowledge, public_fits, without_public
-from securetm.models.stored_model import read_any, write_model
+from securetm.models.stored_model import StoredModel, write_model
 from securetm.testing.few_documents import WORDS, some_documents
 from securetm.testing.model_laws import VOCABULARY, one_round, split, sums_to_one
 
@@ -53,7 +53,7 @@ def test_parties_get_what_they_would_get_without_it(name: str) -> None:
 def test_a_stored_model_keeps_it(name: str, tmp_path: Path) -> None:
     model, state = started(name)
     write_model(tmp_path / "a.safetensors", model, state, VOCABULARY)
-    _, read, _ = read_any(tmp_path / "a.safetensors", lambda _: type(model))
+    _, read, _ = StoredModel.open(tmp_path / "a.safetensors").model(lambda _: type(model))
     found = PublicKnowledge.kept_in(read)
     assert found is not None
     np.testing.assert_array_equal(found.topics, public().topics)

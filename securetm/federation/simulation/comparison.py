@@ -30,7 +30,7 @@ from securetm.federation.party.party import Party
 from securetm.federation.questions import COHERENCE, TOP_WORDS, TRAIN
 from securetm.federation.store import read_arrays, read_json, write_arrays, write_json
 from securetm.models.quality import distinct_words, diversity, mean_per_word, named_topics, npmi_of_topics, top_words
-from securetm.models.stored_model import read_any, write_model
+from securetm.models.stored_model import StoredModel, write_model
 from securetm.stages import Stages
 
 _ALIKE = 0.005  # nats per word: no topic model is made for half a percent of perplexity
@@ -240,7 +240,8 @@ def _all_adapted(
             one.party.store.keep_figures("adapted", judge(found.model, found.state, one.documents, seed))
             write_json(kept.with_suffix(".json"), found.facts())
             write_model(kept, found.model, found.state, trained.vocabulary)
-        model, state, _ = read_any(kept, lambda _: type(agreement.model), agreement.plan.model.settings.get("module", ""))
+        module = agreement.plan.model.settings.get("module", "")
+        model, state, _ = StoredModel.open(kept).model(lambda _: type(agreement.model), module)
         models[name] = model, state
     return models
 
