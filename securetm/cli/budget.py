@@ -420,12 +420,13 @@ def plan(
 
     With --documents it answers how often you can train and still have a model of use, by the forecast.
     """
+    from securetm.cli.budget_runs import question_of
     from securetm.settings import from_table, placed, read_toml
 
     table = read_toml(file) if file else {}
     with placed(file, given):
         question = from_table(PlanQuestion, {**table, **given}, str(file.name) if file else "securetm budget plan")
-    return _asked(question.question, html, out)
+    return _asked(partial(question_of, question), html, out)
 
 
 @command("What a party's ledger holds.", "north.ledger")

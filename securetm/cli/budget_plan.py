@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from securetm.cli import options
-
-if TYPE_CHECKING:
-    from securetm.accounting.calculator.budget_report import Question
-    from securetm.stages import Stages
 
 MOST_RUNS = 600
 _WORDS = ("once", "public")
@@ -70,12 +66,6 @@ class PlanQuestion:
             option, value = ("--epsilon", self.epsilon) if self.epsilon is not None else ("--delta", self.delta)
             problem = "cannot be given beside --ledger, which has its own budget"
             raise refused(option, value, problem, "change the budget first: securetm budget ledger FILE --allow E")
-
-    def question(self, progress: Stages) -> Question:
-        """What each of the runs may spend, and what is left after it."""
-        from securetm.cli.budget_runs import question_of
-
-        return question_of(self, progress)
 
     @property
     def years_used(self) -> int:
