@@ -55,12 +55,15 @@ def with_canaries(
 
     They are made of the rarer half of the words that the parties use, or of a public list, where there is one. Each has so
     many `different` words. Where a clip bounds the length of rows a few words suffice, and two canaries then have hardly a word
-    in common, so none hides another. The seed decides their words, which an attacker knows anyway. `entropy` decides the coins;
-    its default is the operating system's.
+    in common, so none hides another. Where documents have embeddings, theirs are directions drawn at random. The seed decides
+    words and directions, which an attacker knows anyway. `entropy` decides the coins; its default is the operating system's.
     """
     rng, fair = np.random.default_rng([seed, each]), entropy or OperatingSystem()
     listed = _rare_words(documents, words)
-    made = {name: _made(name, _thrown(each, fair), listed, rng, min(different, len(listed))) for name in documents}
+    made = {
+        name: _made(name, _thrown(each, fair), listed, rng, min(different, len(listed)), own.embedding_width)
+        for name, own in documents.items()
+    }
     put = {name: Corpus.concat([documents[name], _plain(found.select(_coins(found)))]) for name, found in made.items()}
     return put, Corpus.concat(list(made.values()), name="canaries")
 
@@ -79,14 +82,15 @@ def _thrown(coins: int, entropy: Entropy) -> Array:
     return np.unpackbits(np.frombuffer(entropy.bytes(-(-coins // 8)), dtype=np.uint8), count=coins).astype(bool)
 
 
-def _made(party: str, put: Array, words: tuple[str, ...], rng: np.random.Generator, long: int) -> Corpus:
+def _made(party: str, put: Array, words: tuple[str, ...], rng: np.random.Generator, long: int, width: int) -> Corpus:
     """Canaries with words drawn from the whole list, so two of them share few words. `put` has those that take part."""
     each = len(put)
     tokens = np.concatenate([rng.choice(len(words), long, replace=False) for _ in range(each)])
     coins = np.where(put, _IN, _OUT)
     names = np.full(each, party)
     ends = np.arange(1, each + 1) * long
-    made = Corpus.from_tokens(tokens, ends, words, name=f"canaries of {party}")
+    meant: dict[str, Any] = {"embeddings": rng.standard_normal((each, width)).astype(np.float32)} if width else {}
+    made = Corpus.from_tokens(tokens, ends, words, name=f"canaries of {party}", **meant)
     return made.replace(labels=coins, parties=names)  # now, so that no coin is in the name of its canary
 
 

@@ -103,7 +103,7 @@ def check(
     """Refuses an unsound choice and names every gap; exits 1 if there is one."""
     from securetm.federation.soundness import against, check_plan, plan_to_check
     from securetm.federation.soundness import check as gaps_of
-    from securetm.reports.profiles import show_check
+    from securetm.reports.profiles import centres_show, show_check
     from securetm.settings import require
 
     plan = plan_to_check(profile)
@@ -116,7 +116,9 @@ def check(
 
         found += too_few_documents(plan, taking)
         said = "" if found else use_said(plan, taking)
-    facts = {**against(profile if plan is None else plan.profile, threat_model), "gaps": found, "forecast": said}
+    under, trained = (profile, model) if plan is None else (plan.profile, plan.model.name)
+    centres = centres_show(under, trained) if trained else []
+    facts = {**against(under, threat_model), "gaps": found, "forecast": said, "centres": centres}
     show_check(facts, out.results)
     if said:
         out.results.print(said, markup=False)

@@ -169,6 +169,12 @@ def _spent(profile: Profile, noise: str, parties: int) -> str:
     return sentence("profiles.spent", profile.budget, noise, words, needed)
 
 
+def centres_show(profile: str, model: str) -> list[str]:
+    """What the centres of a model that clusters embeddings show under a profile; nothing of other models."""
+    clusters = MODELS.load(model).among_embeddings
+    return list(said("profiles.centres", noise_place(read_profile(profile)))) if clusters else []
+
+
 def show_explanation(facts: Mapping[str, Any], to: Console) -> None:
     """What a profile means: who sees what, what protects it, what is spent, and what still shows."""
     show(blocks("profiles.explanation", facts, OURS), to)

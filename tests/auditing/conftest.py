@@ -48,6 +48,23 @@ def documents_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+EMBEDDED = 24  # numbers of an embedding
+
+
+@pytest.fixture(scope="session")
+def embedded_documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made-up documents of five parties, each with an embedding that is drawn at random; their words are in a list beside."""
+    rng, path = np.random.default_rng(4), tmp_path_factory.mktemp("documents") / "documents.jsonl"
+    lines = []
+    for number in range(60 * len(PARTIES)):
+        words = rng.integers(0, 120, 12) + 20 * (number % len(PARTIES))
+        row = {"text": " ".join(f"word{word:03d}x" for word in words), "party": f"party-{number % len(PARTIES)}"}
+        lines.append(json.dumps({**row, "embedding": rng.standard_normal(EMBEDDED).round(4).tolist()}))
+    path.write_text("\n".join(lines))
+    (path.parent / "words.txt").write_text("\n".join(f"word{word:03d}x" for word in range(200)))
+    return path
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> Iterator[None]:
     """Linear algebra in several threads waits for itself on busy cores."""

@@ -20,8 +20,12 @@ from .conftest import PARTIES, texts
 FIRST, WHOLE = "quick", "full"
 # Their attacks break small runs in test files of their own; lengths of words are those of English only where texts are real.
 LONG = ("counts", "empirical_epsilon", "gradient_matching", "membership", "traffic")
-# tests/auditing/test_membership.py breaks small runs with them; test_traffic.py does by a clock that no machine slows down
-ELSEWHERE = ("membership", "membership_counts", *(BY_CLOCK := ("answer_times",)))
+# Test files of their own break small runs with them: test_membership.py; test_centre_inversion.py, with made-up embeddings; and
+# test_traffic.py, by a clock that no machine slows down.
+ELSEWHERE = (
+    *("membership", "membership_counts", "centre_inversion", "centre_difference"),
+    *(BY_CLOCK := ("answer_times",)),
+)
 PLANS = (FIRST, *(name for name in audit_plan_names() if name not in (FIRST, WHOLE)))
 
 

@@ -18,12 +18,12 @@ from securetm.auditing.judging import measured, of_chance
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.auditing.runs import Demonstrations
 from securetm.auditing.verdicts import judged_alone
-from securetm.auditing.views import AdversaryView
+from securetm.auditing.views import AdversaryView, NotTestable
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder
 from securetm.stages import Unwatched
 
-from .conftest import PARTIES, adversary
+from .conftest import EMBEDDED, PARTIES, adversary
 
 EACH = 40
 AT = 0.999
@@ -89,6 +89,28 @@ def plain(documents_file: Path, parties: Mapping[str, Corpus], tmp_path_factory:
 
 
 @pytest.fixture(scope="session")
+def meant(embedded_documents: Path) -> Mapping[str, Any]:
+    """Settings of runs that cluster the embeddings of documents."""
+    return {
+        "corpus.source": str(embedded_documents),
+        "corpus.party": "party",
+        "corpus.partition": "column",
+        "corpus.embedding": "embedding",
+        "model.name": "semantic",
+        "model.n_topics": 5,
+        "model.embedding_size": EMBEDDED,
+        "training.start": "plain",
+        "training.rounds": 2,
+        "training.held_out": 0.01,
+        "tokeniser.numbers": True,
+        "vocabulary.source": "file",
+        "vocabulary.file": str(embedded_documents.parent / "words.txt"),
+        "origins.vocabulary": "made up",
+        "origins.embeddings": "made up",
+    }
+
+
+@pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Demonstrations:
     return Demonstrations(tmp_path_factory.mktemp("runs"), Unwatched())
 
@@ -140,8 +162,11 @@ def test_no_attack_sees_who_is_in(runs: Demonstrations, plain: Mapping[str, Any]
     assert (folder.path / RECORD).is_file()
 
 
-def test_where_nothing_protects_nearly_all_are_found(runs: Demonstrations, plain: Mapping[str, Any]) -> None:
-    view, truth, _ = _played(runs.run("open", plain, canaries=EACH))
+@pytest.mark.parametrize("settings", ["plain", "meant"])
+def test_where_nothing_protects_nearly_all_are_found(
+    runs: Demonstrations, settings: str, request: pytest.FixtureRequest
+) -> None:
+    view, truth, _ = _played(runs.run("open", request.getfixturevalue(settings), canaries=EACH))
     found, chance = _judged(view, truth), _judged(of_chance(view, 1), truth)
     assert found.low > 1.5
     assert found.low > chance.high
@@ -149,17 +174,18 @@ def test_where_nothing_protects_nearly_all_are_found(runs: Demonstrations, plain
 
 
 @pytest.mark.parametrize(
-    ("profile", "who"),
+    ("profile", "who", "settings"),
     [
-        ("dp-local", ("coordinator", "private_answers")),
-        ("dp-distributed", ("coordinator", "private_answers")),
-        ("dp-central", ("party", "model_reader")),
+        ("dp-local", ("coordinator", "private_answers"), "plain"),
+        ("dp-distributed", ("coordinator", "private_answers"), "plain"),
+        ("dp-distributed", ("coordinator", "private_answers"), "meant"),
+        ("dp-central", ("party", "model_reader"), "plain"),
     ],
 )
 def test_noised_runs_show_less_than_an_ideal_attacker_would_see(
-    runs: Demonstrations, plain: Mapping[str, Any], profile: str, who: tuple[str, str]
+    runs: Demonstrations, profile: str, who: tuple[str, str], settings: str, request: pytest.FixtureRequest
 ) -> None:
-    view, truth, _ = _played(runs.run(profile, plain, canaries=EACH), who)
+    view, truth, _ = _played(runs.run(profile, request.getfixturevalue(settings), canaries=EACH), who)
     whole = _whole(view, truth)
     found = whole.measures[SHOWN]
     assert isinstance(found, Estimate)
@@ -171,6 +197,11 @@ def test_noised_runs_show_less_than_an_ideal_attacker_would_see(
     assert shown.up == (found.low,)
     assert list(ideal.up) == sorted(ideal.up)
     assert max(ideal.up) < max(ideal.across) / 2
+
+
+def test_centres_that_a_party_sees_are_no_sums_of_rows(runs: Demonstrations, meant: Mapping[str, Any]) -> None:
+    with pytest.raises(NotTestable, match="no sum of documents' rows"):
+        one_run.canary_scores(_played(runs.run("open", meant, canaries=EACH), ("party", "model_reader"))[0])
 
 
 def _verdict(found: Estimate, epsilon: float) -> tuple[str, str]:

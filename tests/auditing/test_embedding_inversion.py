@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from securetm.auditing.attacks.embedding_inversion import NAMED, RIGHT
@@ -16,36 +14,22 @@ from securetm.federation.sources import corpora_of
 from securetm.plans.recommend import read_plan
 from securetm.stages import Unwatched
 
+from .conftest import EMBEDDED
 from .tried import settings, tried
 
-SIZE, PARTIES, EACH = 24, 5, 60  # numbers of an embedding, parties, documents of each
 EFFORT = {"rounds": 2, "documents": 100_000}
 
 
 @pytest.fixture(scope="module")
-def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made-up documents of five parties, each with an embedding that is drawn at random."""
-    rng, path = np.random.default_rng(4), tmp_path_factory.mktemp("documents") / "documents.jsonl"
-    lines = []
-    for number in range(PARTIES * EACH):
-        words = rng.integers(0, 120, 12) + 20 * (number % PARTIES)
-        row = {"text": " ".join(f"word{word:03d}x" for word in words), "party": f"party-{number % PARTIES}"}
-        lines.append(json.dumps({**row, "embedding": rng.standard_normal(SIZE).round(4).tolist()}))
-    path.write_text("\n".join(lines))
-    (path.parent / "words.txt").write_text("\n".join(f"word{word:03d}x" for word in range(200)))
-    return path
-
-
-@pytest.fixture(scope="module")
-def made(documents: Path, tmp_path_factory: pytest.TempPathFactory):
+def made(embedded_documents: Path, tmp_path_factory: pytest.TempPathFactory):
     @cache
     def run(profile: str, model: str, batch: int) -> RunFolder:
         chosen = {
-            "model.name": model, "model.batch": batch, "model.embedding_size": SIZE, "corpus.embedding": "embedding",
-            "vocabulary.file": str(documents.parent / "words.txt"), "tokeniser.numbers": True, "training.rounds": 2,
+            "model.name": model, "model.batch": batch, "model.embedding_size": EMBEDDED, "corpus.embedding": "embedding",
+            "vocabulary.file": str(embedded_documents.parent / "words.txt"), "tokeniser.numbers": True, "training.rounds": 2,
             "origins.vocabulary": "made up", "origins.embeddings": "made up",
         }  # fmt: skip
-        plan = read_plan(None, {**settings(documents), **chosen, "profile": profile})
+        plan = read_plan(None, {**settings(embedded_documents), **chosen, "profile": profile})
         place = tmp_path_factory.mktemp("runs") / f"{profile}-{model}-{batch}"
         folder = begin(place, plan, corpora_of(plan, Unwatched()), with_content=True)
         train(folder, Unwatched())

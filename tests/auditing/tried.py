@@ -76,19 +76,20 @@ def tried(
     helpers: int = 0,
     again: RunFolder | None = None,
     confidence: float = 0.95,
+    eyes: Adversary = EYES,
 ) -> Tried:
-    """The attack on this run, with so many parties helping."""
+    """The attack on this run by this adversary, with so many parties helping."""
     attack, rounds = attack_called(name), effort["rounds"]
     insiders = colluding_parties_of(folder, helpers)
-    view = replace(view_of(folder, EYES, attack, rounds), insiders=insiders)
+    view = replace(view_of(folder, eyes, attack, rounds), insiders=insiders)
     if again is not None:
-        view = replace(view, again=view_of(again, EYES, attack, rounds))
+        view = replace(view, again=view_of(again, eyes, attack, rounds))
     truth = ground_truth_of(folder, questions_of(folder, attack.questions, rounds).values())
     truth = replace(truth, helpers=tuple(one.name for one in insiders), confidence=confidence)
     if attack.pose is not None:
         posed = attack.pose(truth, effort, np.random.default_rng(1))
         view, truth = replace(view, question=posed.question), replace(truth, answer=posed.answer)
-    told, chance = (attack.judge(attack.attack(eyes, effort), truth) for eyes in (view, of_chance(view, 3)))
+    told, chance = (attack.judge(attack.attack(seen, effort), truth) for seen in (view, of_chance(view, 3)))
     return Tried(told, chance, view, truth)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from securetm.plans.profiles import read_profile
 
 from .conftest import securetm
@@ -35,6 +37,18 @@ def test_a_plan_of_more_parties_than_its_documents_suffice_for_has_a_gap(tmp_pat
     plan.write_text(text.format(3))
     said = securetm("check", str(plan), "--json")
     assert (said.code, said.json["forecast"].startswith("Forecast, before anything is spent")) == (0, True)
+
+
+@pytest.mark.parametrize(("profile", "word"), [("masked", "take one where that matters"), ("dp-central", "epsilon bounds")])
+def test_what_centres_of_meaning_show_depends_on_the_noise(profile: str, word: str, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f'profile = "{profile}"\n[model]\nname = "semantic"\n[vocabulary]\nfile = "english"\n')
+    shown = " ".join(securetm("check", str(plan)).out.split())
+    assert "What centres of meaning show" in shown
+    assert word in shown
+    assert "trained on texts like these" in shown
+    assert securetm("check", profile, "--model", "semantic", "--json").json["centres"]
+    assert not securetm("check", profile, "--model", "lda", "--json").json["centres"]
 
 
 def test_a_plan_is_not_explained_and_its_profile_is_named(tmp_path: Path) -> None:

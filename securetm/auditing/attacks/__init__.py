@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _OWN = {
     "answer_times": "traffic:ANSWER_TIMES",
+    "centre_difference": "centre_inversion:CENTRE_DIFFERENCE",
+    "centre_inversion": "centre_inversion:CENTRE_INVERSION",
+    "centre_updates": "centre_inversion:CENTRE_UPDATES",
     "collusion": "collusion:COLLUSION",
     "count_reconstruction": "count_reconstruction:ATTACK",
     "decoder_inversion": "gradient_inversion:DECODER_INVERSION",

@@ -56,6 +56,11 @@ class PoolPlaces:
 def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
     """Asks about the embeddings of all training and all held-out documents, shuffled."""
     del effort
+    return Challenge(*whole_pool(truth, rng))
+
+
+def whole_pool(truth: GroundTruth, rng: np.random.Generator) -> tuple[Array, PoolPlaces]:
+    """The embeddings of all training and all held-out documents, shuffled, and where each training document is among them."""
     sides = [*truth.embeddings.items(), *truth.other_embeddings.items()]
     if not sides:
         raise NotTestable("the documents of this run have no embeddings")
@@ -63,8 +68,7 @@ def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challe
     order = rng.permutation(len(pool))
     moved = np.argsort(order)[place.ravel()]
     ends = np.cumsum([len(rows) for _, rows in sides])[:-1]
-    trained = dict(zip(truth.embeddings, np.split(moved, ends), strict=False))
-    return Challenge(pool[order], PoolPlaces(trained))
+    return pool[order], PoolPlaces(dict(zip(truth.embeddings, np.split(moved, ends), strict=False)))
 
 
 def _unit(rows: Array) -> Array:
@@ -120,7 +124,7 @@ def judge(guesses: tuple[NamedCandidates, ...], truth: GroundTruth) -> Score:
     """
     hits, named, beyond, there, examples = 0, 0, 0, 0, list[Example]()
     for guess in guesses:
-        real = _took_part(guess, truth)
+        real = took_part(guess, truth)
         right = int(np.isin(guess.candidates, real).sum())
         hits, named, there = hits + right, named + len(guess.candidates), there + len(real)
         by_luck = -(-len(guess.candidates) * len(real) // max(_pool_size(truth), 1))
@@ -131,7 +135,7 @@ def judge(guesses: tuple[NamedCandidates, ...], truth: GroundTruth) -> Score:
     return Score(measures, tuple(examples[:_EXAMPLES]))
 
 
-def _took_part(guess: NamedCandidates, truth: GroundTruth) -> Array:
+def took_part(guess: NamedCandidates, truth: GroundTruth) -> Array:
     """The candidates whose documents took part in a round at a party (at any honest one, for party "")."""
     places: Any = truth.answer
     parties = truth.honest(places.trained) if not guess.party else {guess.party: places.trained[guess.party]}

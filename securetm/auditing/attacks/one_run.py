@@ -38,7 +38,7 @@ from securetm.plans.profiles import cohort_of
 # It guesses nothing and knows no bound. The adversary knows every other document, as differential privacy assumes.
 
 
-BLOCKS = ("counts", "pairs")  # of a sum of documents' rows, by model
+BLOCKS = ("counts", "pairs")  # in the state of a model that is a sum of documents' rows
 
 
 @dataclass(frozen=True)
@@ -95,23 +95,22 @@ def _groups(view: AdversaryView, candidates: CanaryCandidates) -> Mapping[str, A
 
 
 def _tables(view: AdversaryView) -> Mapping[tuple[int, str], Array]:
-    """Tables of counts by round and party: from answers in the clear, else from opened sums, else from the next state."""
-    if found := {(one.round.serial, one.party): _table(one.blocks) for one in party_vectors(view)}:
+    """What rows of documents add up to, by round and party: of answers in the clear, else of sums, else of the next state."""
+    if found := {(one.round.serial, one.party): _flat(one.blocks) for one in party_vectors(view)}:
         return found
     if TOTAL in view.seen:
-        return {(one.round.serial, ""): _table(one.blocks) for one in totals(view)}
+        return {(one.round.serial, ""): _flat(one.blocks) for one in totals(view)}
     questions = list(questions_in(view).values())
     after = [*(question.state for question in questions[1:]), view.model_state()]
-    return {(question.serial, ""): _table(state) for question, state in zip(questions, after, strict=True)}
-
-
-def _table(blocks: Mapping[str, Array]) -> Array:
-    """The numbers that rows of documents add up to."""
-    name = next((name for name in BLOCKS if name in blocks), None)
-    if name is None:
+    name = next((name for name in BLOCKS if name in after[-1]), "")
+    if any(len(question.terms.layout) > 1 for question in questions) or not name:
         raise NotTestable("the model is no sum of documents' rows, so nothing can be subtracted from it")
-    found: Array = np.asarray(blocks[name], dtype=np.float64).ravel()
-    return found
+    return {(question.serial, ""): _flat({name: state[name]}) for question, state in zip(questions, after, strict=True)}
+
+
+def _flat(blocks: Mapping[str, Array]) -> Array:
+    """The numbers of all blocks, as a row of a document has them."""
+    return np.concatenate([np.asarray(block, dtype=np.float64).ravel() for block in blocks.values()])
 
 
 def _rows(view: AdversaryView, documents: Any) -> Iterator[tuple[int, _ClippedRows]]:
@@ -349,7 +348,7 @@ ONE_RUN_EPSILON = Attack(
         "their sum, or the model made of them; never a coin"
     ),
     either=(ANSWER, TOTAL, MODEL),
-    models=("lda", "lda-vi", "moments"),
+    models=("lda", "lda-vi", "moments", "semantic"),
     measures={SHOWN: "epsilon"},
     bears_on=("linking", "inference"),
     attack=guess_coins,
