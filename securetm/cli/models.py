@@ -52,6 +52,7 @@ def topics(
     ] = None,
     text: Text = None,
     date: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the date, unless it is called so.")] = None,
+    under: Annotated[int | None, typer.Option(metavar="GROUPS", help="Show like topics together, in so many groups.")] = None,
     csv: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write topics, words and weights as CSV; - for standard output.")
     ] = None,
@@ -60,17 +61,20 @@ def topics(
 ) -> dict[str, Any]:
     """Shows the topics of a finished run, heaviest words first. Labels that people gave to topics stand beside them."""
     from securetm.reports.topic_page import shares_everywhere
-    from securetm.reports.topics import moved_table, over_time_table, topics_csv, topics_table
+    from securetm.reports.topics import groups_table, moved_table, over_time_table, topics_csv, topics_table
 
     to = _results_beside(csv, out)
     finished = _opened(run)
     _check_page(html, documents, model_only, (by_date, party, corpus))
     held = _held(finished, by_date, documents, party, (corpus, text, date))
     over_time = _over_time(finished, held, by_date)
+    groups = None if under is None else finished.under(under)
     found, named = finished.topics(words), _labelled(finished, label or [], labels)
     above = finished.above_noise(words)
     marks: dict[str, Any] = {"above_noise": above, "noised": finished.spent_a_budget()}
     to.print(topics_table(found, named.texts, *shares_everywhere(finished), **marks))
+    if groups is not None:
+        to.print(groups_table(groups, found, named.texts))
     if moved := finished.moved():
         to.print(moved_table(moved, found, named.texts))
     if csv is not None:
@@ -81,7 +85,7 @@ def topics(
         of_documents = {"documents": held, "quoted": documents, "over_time": over_time}
         _write_page(finished, html, out, labels=named.texts, model_only=model_only, **of_documents)
     more: dict[str, Any] = {"by_date": over_time.table()} if over_time else {}
-    more |= {"moved": moved} if moved else {}
+    more |= ({"moved": moved} if moved else {}) | ({} if groups is None else {"under": groups})
     facts = {"run": finished.name, "model": finished.plan.model.name, "topics": found, "above_noise": above}
     return {**facts, **named.table(), **more}
 
@@ -188,6 +192,10 @@ def transform(
     file: Annotated[Path, typer.Argument(help="New documents: .jsonl, .csv, .tsv, .parquet or a folder of .txt.")],
     text: Text = None,
     best: Annotated[int, typer.Option(min=1, help="How many topics to name per document.")] = 3,
+    outliers: Annotated[
+        float | None,
+        typer.Option(metavar="COSINE", min=-1, max=1, help="Mark documents that no topic is so near to (--model semantic)."),
+    ] = None,
     csv: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the topic shares as CSV; - for standard output.")
     ] = None,
@@ -202,6 +210,7 @@ def transform(
     finished = _opened(run)
     with out.late_bars() as bars:
         documents = finished.read(file, text, stages=bars)
+    far = None if outliers is None else [row for row, near in enumerate(finished.nearness(documents)) if near < outliers]
     from securetm.models.given_documents import NoKnownWords
 
     with warnings.catch_warnings(record=True) as caught:
@@ -211,15 +220,18 @@ def transform(
         out.screen.print(f"{warning.message}.", style="yellow", markup=False)
     known = finished.known_words(documents).tolist()  # how many words of each; one without any is warned of
     unknown = [row for row, words in enumerate(known) if not words]
+    none = dict.fromkeys(unknown if finished.model.reads_words else (), "none: it has no word that the model knows")
+    none |= dict.fromkeys(far or (), "none: every topic's centre is far from it")
     named = finished.labels()
     if csv is not None:
         shares_csv(shares, known, csv)
     if parquet is not None:
         shares_parquet(shares, known, parquet)
-    to.print(documents_table(shares, finished.topics(4), best, unknown, labels=named.texts))
+    to.print(documents_table(shares, finished.topics(4), best, none, labels=named.texts))
     rows = [[round(float(share), 6) for share in row] for row in shares]
     facts = {"run": finished.name, "file": str(file), "documents": rows, "known_words": known}
-    return {**facts, "without_known_words": unknown, **named.table()}
+    marked = {} if far is None else {"outliers": far}
+    return {**facts, "without_known_words": unknown, **marked, **named.table()}
 
 
 # ---- adapt -----------------------------------------------------------------------------------------------------------

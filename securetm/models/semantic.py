@@ -287,6 +287,11 @@ class SemanticTopics(MixedTopics):
     def by_word(self, state: State) -> Array:
         return np.ascontiguousarray(self.frequencies(state).T)
 
+    def nearness(self, state: State, documents: Any) -> Array:
+        """The cosine of each document's embedding with the nearest centre."""
+        near: Array = product_transposed(self.read(documents), self.checked(state["centres"])).max(axis=1)
+        return near
+
     def infer(self, state: State, documents: Any) -> Array:
         """Each document's topic shares: how near its embedding is to each centre, whatever its words are."""
         near = self.sharpness * product_transposed(self.read(documents), self.checked(state["centres"]))

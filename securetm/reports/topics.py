@@ -87,6 +87,15 @@ def bar(share: float, most: float) -> str:
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()).ljust(_WIDE)
 
 
+def groups_table(groups: Sequence[Sequence[int]], topics: Sequence[Sequence[str]], labels: Mapping[int, str]) -> Table:
+    """A row for each group of like topics, and a line for each of its topics: its label, or its first words."""
+    rows = tuple(
+        (str(number), "\n".join(f"{topic + 1}: {labels.get(topic) or ' '.join(topics[topic][:5])}" for topic in group))
+        for number, group in enumerate(groups, 1)
+    )
+    return Table(("", "topics"), rows, title=f"Like topics in {counted(len(groups), 'group')}", numeric=(0,))
+
+
 _BARS = "▁▂▃▄▅▆▇█"
 _NO_DOCUMENT = " "
 _LEAST, _BESIDE = 12, 46  # characters of a line of bars at least, and of all else in the table
@@ -161,17 +170,16 @@ def documents_table(
     shares: Any,
     topics: Sequence[Sequence[str]],
     best: int,
-    unknown: Sequence[int] = (),
+    none: Mapping[int, str] = _NO_LABELS,
     most: int = 20,
     labels: Mapping[int, str] = _NO_LABELS,
 ) -> Table:
-    """The strongest topics of the first documents; documents that are `unknown` have none."""
+    """The strongest topics of the first documents; `none` says why some have none."""
     rows = []
     for number, row in enumerate(shares[:most]):
         order = sorted(range(len(row)), key=lambda topic: -row[topic])[:best]
         named = (f"{row[topic]:5.1%}  {topic + 1}: {labels.get(topic) or ' '.join(topics[topic])}" for topic in order)
-        said = "none: it has no word that the model knows" if number in unknown else "\n".join(named)
-        rows.append((str(number + 1), said))
+        rows.append((str(number + 1), none.get(number) or "\n".join(named)))
     more = f"the first {most}; all of them with --json" if len(shares) > most else ""
     return Table(("", "strongest topics"), tuple(rows), more, f"Topics of {counted(len(shares), 'document')}", numeric=(0,))
 

@@ -16,7 +16,7 @@ from securetm.corpus.dates import all_periods, periods_of
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.data_frames import library
-from securetm.errors import BadSetting, Failed, NotFound
+from securetm.errors import BadSetting, Failed, Mistake, NotFound
 from securetm.federation.folder import RESULT, RUN, ChangedFile, NotARun, check, reopen
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.result import REPORT
@@ -27,14 +27,18 @@ from securetm.federation.store import DamagedStore, read_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.foreign_text import html_text, printable
 from securetm.models import MODELS
+from securetm.models.fixed_order import product_transposed
 from securetm.models.given_documents import over, warn_of_unknown, words_of
 from securetm.models.noisy_counts import top_words_above_noise
+from securetm.models.public_knowledge import clusters, of_length_one
 from securetm.models.quality import named_topics
+from securetm.models.semantic import SemanticTopics
 from securetm.models.stored_model import StoredModel, check_plan_of, write_model
 from securetm.plans.profiles import model_class
 from securetm.plans.schema import Plan, decode
 from securetm.private_files import check_private
 from securetm.quality.judged_topics import JudgedTopics
+from securetm.settings import require
 from securetm.stages import Stages, Unwatched
 
 
@@ -113,6 +117,24 @@ class LearnedModel:
     def known_words(self, documents: Any) -> Array:
         """Returns how many words of each document the model knows. Repeated words count each time."""
         return words_of(self._known(documents))
+
+    def nearness(self, documents: Any) -> Array:
+        """Returns how near the nearest topic is to each document, as a cosine; only of topics that are clusters of meaning."""
+        if not isinstance(self.model, SemanticTopics):
+            raise Mistake(
+                "the model {name} has no centres of meaning, so no document is far from all of them",
+                hint="look for documents without a strong topic in what `transform` gives, or train --model semantic",
+                name=self.model.name,
+            )
+        return self.model.nearness(self.state, self._known(documents))
+
+    def under(self, groups: int) -> list[list[int]]:
+        """Returns the topics (from 0) in so many groups of like ones: by their centres of meaning, else by their words."""
+        require(1 <= groups <= len(self.components_), "", "under", groups, f"must be 1 to {len(self.components_)}, the topics")
+        centres = self.state["centres"] if isinstance(self.model, SemanticTopics) else np.sqrt(self.components_)
+        rows = of_length_one(centres)
+        nearest = product_transposed(rows, clusters(rows, groups)).argmax(axis=1)
+        return [np.flatnonzero(nearest == group).tolist() for group in np.unique(nearest)]
 
     def heaviest_words(self, words: int = 10) -> Iterator[tuple[int, int, str, float]]:
         """Returns topic (from 0), rank (from 1), word and weight of each of a topic's heaviest words."""
@@ -215,9 +237,10 @@ class FinishedRun(LearnedModel):
     ) -> Corpus:
         """Reads new documents in all their words.
 
-        Where the model reads embeddings and the file has none, they are made as the plan says.
+        Where the model reads embeddings, they are in the column that the plan names; without one, they are made as it says.
         """
-        made: dict[str, Any] = {"tokeniser": self.plan.tokeniser.make(), "embed": embed_of(self.plan, stages or Unwatched())}
+        column = self.plan.corpus.embedding if self.model.embedding_size else ""
+        made: dict[str, Any] = {"embedding": column or None, "tokeniser": self.plan.tokeniser.make(), "embed": embed_of(self.plan, stages or Unwatched())}
         return read_corpus(file, text=text, date=date, label=label, keep_empty=True, **made)
 
 
