@@ -240,7 +240,11 @@ class FinishedRun(LearnedModel):
         Where the model reads embeddings, they are in the column that the plan names; without one, they are made as it says.
         """
         column = self.plan.corpus.embedding if self.model.embedding_size else ""
-        made: dict[str, Any] = {"embedding": column or None, "tokeniser": self.plan.tokeniser.make(), "embed": embed_of(self.plan, stages or Unwatched())}
+        made: dict[str, Any] = {
+            "embedding": column or None,
+            "tokeniser": self.plan.tokeniser.make(),
+            "embed": embed_of(self.plan, stages or Unwatched()),
+        }
         return read_corpus(file, text=text, date=date, label=label, keep_empty=True, **made)
 
 
