@@ -18,6 +18,7 @@ from securetm.auditing import record
 from securetm.auditing.record import NOT_TESTED, REFUTED, STANDINGS, Audit, Example, Finding, Measured
 from securetm.contracts import Unit
 from securetm.figures import Curve, Figure
+from securetm.reports.audits import wording
 from securetm.reports.audits.wording import (
     CAUTION,
     EPSILON,
@@ -29,8 +30,6 @@ from securetm.reports.audits.wording import (
     SHARE,
     Numbered,
     about_examples,
-    adversary_of,
-    at_least,
     by_adversary,
     by_chance,
     compared,
@@ -39,7 +38,6 @@ from securetm.reports.audits.wording import (
     figure,
     headline,
     helped,
-    ideal_most,
     of_whom,
     promised,
     quoted,
@@ -74,6 +72,7 @@ from securetm.reports.files import write_report
 from securetm.reports.markdown import in_markdown
 from securetm.reports.pages import in_html
 from securetm.reports.terminal import rich_table, show
+from securetm.reports.texts import table
 from securetm.threats import CHANNELS, read_threat_model, threat_model_names
 from securetm.wording import counted, upward
 
@@ -125,31 +124,20 @@ def counts_table(audit: Audit) -> Table:
         "what no profile claims": [f for f in audit.findings if not f.about.claimed and not f.attempt.baseline],
         "baselines, which must break": [f for f in audit.findings if f.attempt.baseline],
     }
-    rows = ((name, *(str(sum(f.standing == one for f in found)) for one in STANDINGS)) for name, found in kinds.items())
-    caption = (
-        "A baseline, where the claim is known not to hold, is attacked first: a verdict on anything else counts only if the "
-        "attack succeeds there. What no profile claims is open, and not broken, where an attack succeeds."
-    )
-    columns = ("number of findings", *(f"{MARKS[one]} {one}" for one in STANDINGS))
-    return Table(columns, tuple(rows), caption, numeric=range(1, len(columns)))
+    counts = {name: [sum(f.standing == one for f in found) for one in STANDINGS] for name, found in kinds.items()}
+    made = table("audit.counts", [f"{MARKS[one]} {one}" for one in STANDINGS], counts)
+    return replace(made, numeric=range(1, len(made.columns)))
 
 
 def meaning_table() -> Table:
     """What each verdict means."""
-    return Table(("word", "means"), tuple((f"{MARKS[one]} {one}", meaning) for one, meaning in MEANING.items()))
+    return table("audit.meanings", {f"{MARKS[one]} {one}": meaning for one, meaning in MEANING.items()})
 
 
 def refusals_table(audit: Audit) -> Table:
     """Attempts that parties must refuse, and how each ended. Broken promises come first."""
-    rows = (
-        (one.profile, f"{one.minimum:,}" if one.minimum else "–", one.attempt, refusal_in_words(one))
-        for one in sorted(audit.refusals, key=lambda one: not one.broken)
-    )
-    caption = (
-        "These runs were really begun, and these messages really sent in them. A refusal names its reason and no number: how "
-        "many documents a party has stays with it."
-    )
-    return Table(("profile", "least number of documents", "what was attempted", "what became of it"), tuple(rows), caption)
+    in_order = sorted(audit.refusals, key=lambda one: not one.broken)
+    return table("audit.refusals", [(one, refusal_in_words(one)) for one in in_order])
 
 
 def examples_table(finding: Finding, examples: int) -> Table:
@@ -167,31 +155,29 @@ def show_audit(audit: Audit, examples: int, to: Console) -> None:
 
 
 def _on_screen(audit: Audit, examples: int) -> Iterator[Any]:
+    def shown(table: Table, title: str = "", **style: Any) -> Any:
+        return rich_table(replace(table, title=title), title_style="bold", box=SIMPLE_HEAD, **style)
+
     numbered = list(enumerate(audit.findings, start=1))
     yield Paragraph(audit.title, "strong")
     for adversary, several in by_adversary(audit).items():
-        yield _shown(findings_table(several), f"Seen by {adversary}")
+        yield shown(findings_table(several), f"Seen by {adversary}")
     for place, finding in numbered:
         if finding.outcome.verdict != REFUTED:
             yield Paragraph(f"{place}. {finding.standing}: {finding.outcome.why}.")
     for place, finding in numbered:
         if finding.leaked and examples and (finding.outcome.verdict == REFUTED or finding.outcome.measured.hits):
             title = f"{place}. Recovered under {finding.run.profile} by {finding.about.title.lower()}"
-            yield _shown(examples_table(finding, examples), title, show_lines=True)
-    yield _shown(replace(counts_table(audit), caption=""))
+            yield shown(examples_table(finding, examples), title, show_lines=True)
+    yield shown(replace(counts_table(audit), caption=""))
     yield Paragraph((Words(headline(audit), "danger" if audit.refuted_claims else "strong"), f" {CAUTION}"))
-    yield from items([_refusal(*map(str, row)) for row in refusals_table(audit).rows], "What the parties refused")
+    refused = []
+    for profile, least, attempt, became in (map(str, row) for row in refusals_table(audit).rows):
+        at_least = "" if least == "–" else f", at least {least} documents"
+        refused.append(f"{profile}{at_least}: {attempt}: {became}")
+    yield from items(refused, "What the parties refused")
     yield from items(audit.not_tried, "Not tried")
     yield Paragraph(f"{counted(len(audit.findings), 'finding')} in {audit.seconds:.0f} s.")
-
-
-def _shown(table: Table, title: str = "", **style: Any) -> Any:
-    return rich_table(replace(table, title=title), title_style="bold", box=SIMPLE_HEAD, **style)
-
-
-def _refusal(profile: str, least: str, attempt: str, became: str) -> str:
-    at_least = "" if least == "–" else f", at least {least} documents"
-    return f"{profile}{at_least}: {attempt}: {became}"
 
 
 # ---- the text ------------------------------------------------------------------------------------------------------
@@ -313,14 +299,15 @@ def _group(several: Sequence[Numbered], examples: int, *, unfolded: bool) -> Ite
     linked = (((_link(number),), *row[1:]) for (number, _), row in zip(several, table.rows, strict=True))
     yield replace(table, rows=tuple(linked))
     yield Heading("Results beside chance")
-    yield from bars([result_of(finding, _label(number, finding)) for number, finding in several])
+    yield from bars(
+        [
+            result_of(finding, ((f"{number}. {finding.run.profile}: ", _verdict(finding)), finding.outcome.measured.measure))
+            for number, finding in several
+        ]
+    )
     yield Heading("Each finding in full")
     for number, finding in several:
         yield _detail(number, finding, examples, unfolded=unfolded)
-
-
-def _label(number: int, finding: Finding) -> tuple[Line, ...]:
-    return (f"{number}. {finding.run.profile}: ", _verdict(finding)), finding.outcome.measured.measure
 
 
 def _channels(groups: Mapping[str, Sequence[Numbered]]) -> Iterator[Block]:
@@ -345,50 +332,14 @@ _HOW = (
 def _detail(number: int, finding: Finding, examples: int, *, unfolded: bool) -> Fold:
     """The finding, folded under its verdict. A print unfolds claims and leaks; of other findings the tables say enough."""
     title = f": {number}. {finding.about.title}, profile {finding.run.profile}, model {finding.run.model}"
-    facts = tuple((name, said) for name, said in _facts(finding) if said)
-    blocks = (
-        Table(("", ""), facts, f"Finding {number}", kind="facts"),
+    shown = (
+        table("audit.facts", finding, number, wording),
         *_measures(finding),
         *figures(finding),
         *_recovered(finding, examples),
     )
     printed = finding.is_claim or (finding.outcome.verdict == REFUTED and not finding.attempt.baseline)
-    return Fold((_verdict(finding), title), blocks, f"finding-{number}", unfolded, spare=not printed)
-
-
-def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
-    attempt, run, outcome, about = finding.attempt, finding.run, finding.outcome, finding.about
-    found = outcome.measured
-    chance = shown(by_chance(finding), scale_of(found)) if outcome.chance is None else figure(outcome.chance)
-    allowed = ", which is the most that the claimed epsilon allows" if run.epsilon is not None else ""
-    of = f", {tries(found)}; one try is one {found.unit}" if found.of is not None else ""
-    yield "verdict", f"{finding.standing}: {outcome.why}"
-    yield "claim", f"“{attempt.claim}”, {of_whom(finding)}"
-    yield "epsilon of the run", promised(finding)
-    yield "what it means", about.remark
-    yield "accepted because", about.accepted
-    yield "measured", f"{found.measure}: {figure(found)}{of}"
-    yield "by chance", f"{chance}, the same attack on random numbers (the base rate)"
-    yield "an ideal attacker", _ideal(finding)
-    begins = shown(attempt.refuted_from, scale_of(found))
-    yield "counts as success", f"from {begins} on{allowed}, if all of the interval lies there"
-    yield "confidence", confidence(finding)
-    yield "effort", f"{effort_in_words(finding)}; {outcome.seconds:.1f} seconds with its control ({about.cost})"
-    yield "result", since(finding)
-    yield "adversary", ", ".join(filter(None, (adversary_of(finding), helped(finding))))
-    yield "it saw", ", ".join(about.sees)
-    yield "it was given", about.given
-    yield "run", "; ".join(filter(None, (run.setting, f"model {run.model}", f"profile {run.profile}", run.name)))
-    yield "method", about.citation
-    yield "what it leaves out", "; ".join(about.limits)
-
-
-def _ideal(finding: Finding) -> str:
-    found = finding.outcome.measured
-    if found.of is None:
-        return f"could show {ideal_most(finding)} at most with as many tries, if it were never wrong"
-    most = at_least(found.ceiling, scale_of(found))
-    return f"would have succeeded every time; its interval would begin at {most} with as many tries"
+    return Fold((_verdict(finding), title), shown, f"finding-{number}", unfolded, spare=not printed)
 
 
 def _measures(finding: Finding) -> Iterator[Block]:
