@@ -56,7 +56,7 @@ from securetm.reports.statement.questions import (
     plain_lie,
     plain_measure,
 )
-from securetm.wording import counted
+from securetm.reports.texts import said, sentence
 
 _BARE = "open"  # the profile without protection
 _SAME = 0.01  # epsilons that differ by less are the same claim: noise is calibrated to about that
@@ -180,15 +180,9 @@ def lies_to_parties(profile: str) -> Lies:
     facts = refusal_facts(profile, evidence_folder())
     if not facts or not facts["lies"]["tried"]:
         return Lies()
-    tried, refused = facts["lies"]["tried"], facts["lies"]["refused"]
-    said = f"Of {tried} lies told to parties in trials of this profile, {refused} were refused ({facts['date']})"
-    if facts["not_held"]:
-        return Lies(BROKEN, f"{said}; not refused, against what is promised: {'; '.join(map(plain_lie, facts['not_held']))}.")
-    answered = "; ".join(plain_lie(one["attempt"]) for one in facts["not_claimed"])
-    said += f"; answered, as nobody promised otherwise: {answered}." if answered else "."
-    if facts["stale"]:
-        return Lies(NOT_TESTED, f"{said} The software changed since.")
-    return Lies(OPEN if answered else HELD, said)
+    broken, answered = facts["not_held"], [one["attempt"] for one in facts["not_claimed"]]
+    told = sentence("statement.lies", facts, list(map(plain_lie, broken)), list(map(plain_lie, answered)))
+    return Lies(BROKEN if broken else NOT_TESTED if facts["stale"] else OPEN if answered else HELD, told)
 
 
 # ---- a simulation, or a coordinator --------------------------------------------------------------------------------
@@ -339,30 +333,20 @@ def attacks_read(sources: ReportSources, *, unprotected: bool = False) -> tuple[
     tried = [(one, profile) for one in kept_findings(profile, model) if bare or not one.attempt.baseline]
     if sources.budget is None and not unprotected:
         tried += [(one, _BARE) for one in kept_findings(_BARE, model) if one.attempt.adversary == READER]
-    tested = [one for one in tried if _tests(one[0])]
-    if not tested:
-        return (f"No attack of ours tested {model} {_where(profile)}: expect that documents can be read.",)
-    read = [one for one in tested if one[0].standing in (BROKEN, OPEN)]
+    # what could have found out something about documents or their owners; spoiling a model does not
+    tested = [(one, of) for one, of in tried if one.standing != NOT_TESTED and bears_on(one.attempt.attack)]
+    read = [(one, of) for one, of in tested if one.standing in (BROKEN, OPEN)]
     worst = [max(of, key=_rank) for who in _ORDER if (of := [one for one in read if one[0].attempt.adversary == who])]
-    if not worst:
-        made = f"{counted(len(tested), 'attempt')} of ours on {model} {_where(profile)}"
-        return (f"Of {made}, none did what it set out to do; that is no bound.",)
-    return tuple(f"{_read_said(one)} (our own trial of {model} {_where(under)})." for one, under in worst)
+    facts = [
+        (_WHO[one.attempt.adversary], one.attempt.helpers, figure(found), plain_measure(found.measure), _where(under))
+        for one, under in worst
+        for found in (one.outcome.measured,)
+    ]
+    return said("statement.attacks_read", model, _where(profile), len(tested), facts)
 
 
 def _where(profile: str) -> str:
     return "without any protection" if profile == _BARE else f"under the profile {profile}"
-
-
-def _tests(finding: Finding) -> bool:
-    """Whether it could have found out something about documents or their owners; spoiling a model does not."""
-    return finding.standing != NOT_TESTED and bool(bears_on(finding.attempt.attack))
-
-
-def _read_said(finding: Finding) -> str:
-    found, who = finding.outcome.measured, _WHO[finding.attempt.adversary]
-    helped = f" with the help of {counted(finding.attempt.helpers, 'party', 'parties')}" if finding.attempt.helpers else ""
-    return f"Our attacks read, as {who}{helped}: {figure(found)} {plain_measure(found.measure)}"
 
 
 def _rank(one: tuple[Finding, str]) -> tuple[bool, bool, float]:
