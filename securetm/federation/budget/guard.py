@@ -27,43 +27,44 @@ _LABEL = b"securetm answer that was paid for\n"
 
 @dataclass
 class BudgetGuard:
-    """The ledger of one party in one session, and the budget of the run."""
+    """The ledger of one party in one session of a run, and the budget of that run."""
 
     ledger: Ledger
     witness: LedgerWitness
+    run: str  # what the ledger calls the run
     budget: Budget  # of this run; the ledger's own is the party's, for all runs
-    _left: tuple[Spend, int, list[Spend]] | None = None  # how many more such answers a run may give that has spent so much
+    _left: tuple[Spend, int, list[Spend]] | None = None  # how many more such answers it may give after it has spent so much
 
-    def charge(self, run: str, spend: Spend, about: dict[str, str | int]) -> int:
+    def charge(self, spend: Spend, about: dict[str, str | int]) -> int:
         """Writes the spend to disk, and returns the number of its entry.
 
         Refuses if the others did not sign the present head, or if a budget does not suffice.
         """
         self.witness.check_witnessed()
-        left = self._allowed(run, spend)
+        left = self._allowed(spend)
         if left < 1:
-            raise OutOfBudget(f"{run} has spent the epsilon = {upward(self.budget.epsilon)} of its profile")
+            raise OutOfBudget(f"{self.run} has spent the epsilon = {upward(self.budget.epsilon)} of its profile")
         try:
-            entered = self.ledger.charge(run, spend, about)
+            entered = self.ledger.charge(self.run, spend, about)
         except BudgetExhausted as limit:
             raise OutOfBudget(str(limit)) from limit
-        self._left = spend, left - 1, self.ledger.spends(run)
+        self._left = spend, left - 1, self.ledger.spends(self.run)
         return entered
 
-    def look_ahead(self, run: str, spend: Spend, answers: int) -> None:
+    def look_ahead(self, spend: Spend, answers: int) -> None:
         """Composes what the run is going to ask, `answers` times in all, so that paying for an answer is quick."""
-        account = self.ledger.account(run)
+        account = self.ledger.account(self.run)
         ahead = max(1, answers - (account.answers[spend] if account else 0))
-        self.ledger.look_ahead(run, spend, min(ahead, max(1, self._allowed(run, spend, ahead))))
+        self.ledger.look_ahead(self.run, spend, min(ahead, max(1, self._allowed(spend, ahead))))
 
-    def was_asked(self, run: str, question: str) -> bool:
+    def was_asked(self, question: str) -> bool:
         """Whether this run paid for such a question before."""
-        account = self.ledger.account(run)
+        account = self.ledger.account(self.run)
         return account is not None and account.was_asked(question)
 
-    def _allowed(self, run: str, spend: Spend, likely: int = 1) -> int:
+    def _allowed(self, spend: Spend, likely: int = 1) -> int:
         """Returns how many such answers the budget allows. It counts them down: composing losses takes longer than a round."""
-        before = self.ledger.spends(run)
+        before = self.ledger.spends(self.run)
         if self._left is None or (self._left[0], self._left[2]) != (spend, before):
             left = affordable(before, spend, self.budget.epsilon, ALONE * self.budget.delta, MOST, likely)
             self._left = spend, left, before
@@ -75,7 +76,6 @@ class PaidQuestion:
     """One question that spends a budget, as the ledger knows it before it is answered."""
 
     guard: BudgetGuard
-    run: str
     question: str
     number: int
     members: str  # digest of who is asked
@@ -83,7 +83,7 @@ class PaidQuestion:
     given_once: bool  # whether its answer is kept, so that there is never a second one
 
     def __post_init__(self) -> None:
-        account = self.guard.ledger.account(self.run)
+        account = self.guard.ledger.account(self.guard.run)
         self.entry: PaidAnswer | None = account.paid_for(self.question, self.number) if account else None
         self._of_others = self.entry is not None and self.entry.members != self.members
         self._latest = account.latest(self.question) if account else -1
@@ -113,7 +113,7 @@ class PaidQuestion:
         if self.entry is not None and self.entry.price == spend:
             return
         what: dict[str, str | int] = {"question": self.question, "number": self.number}
-        entered = self.guard.charge(self.run, spend, {**about, **what, "members": self.members, "asked": self.asked})
+        entered = self.guard.charge(spend, {**about, **what, "members": self.members, "asked": self.asked})
         self.entry = PaidAnswer(entered, self.question, self.number, self.members, self.asked, "", spend)
 
     def settle(self, vector: State, terms: Terms) -> None:
@@ -123,6 +123,6 @@ class PaidQuestion:
         made = hashlib.sha256(_LABEL)
         made.update(pack_vector(vector, terms))
         if not self.entry.answer:
-            self.guard.ledger.answered(self.run, self.entry.entry, made.digest())
+            self.guard.ledger.answered(self.guard.run, self.entry.entry, made.digest())
         elif self.entry.answer != made.hexdigest():
             raise CannotTakePart()

@@ -67,7 +67,7 @@ def _checked(session: JoinedSession, ask: wire.Ask) -> Answering:
     if ask.number >= own.questions.numbers(ask.question):
         raise AskedTooOften(ask.question, ask.number)
     later = {JOINT: (PAIRS, TRAIN), PAIRS: (TRAIN,)}.get(ask.question, ())  # a budget composes questions in a fixed order
-    if session.guard is not None and any(session.guard.was_asked(own.run, question) for question in later):
+    if session.guard is not None and any(session.guard.was_asked(question) for question in later):
         raise OutOfTurn(ask.serial, own.store.last)
     check_batch(route.terms, own.agreement.profile, cohort, len(own.members))
     check_demands(own.policy, own.agreement.profile, cohort, len(own.members))
@@ -128,9 +128,9 @@ class Answering:
         paid = self._paid_question(asked, given_once=True)
         if not kept:
             guard = self.session.guard  # a budget composes questions in a fixed order: these come before the training
-            if guard and any(guard.was_asked(own.run, question) for question in (PAIRS, TRAIN)):
+            if guard and any(guard.was_asked(question) for question in (PAIRS, TRAIN)):
                 raise OutOfTurn(ask.serial, own.store.last)
-            if paid is not None and paid.entry is None and paid.guard.was_asked(own.run, ask.question):
+            if paid is not None and paid.entry is None and paid.guard.was_asked(ask.question):
                 raise CannotTakePart()
             return self.answer_now(once=asked)
         never_left = paid is not None and paid.entry is not None and not paid.entry.answer
@@ -213,10 +213,10 @@ class Answering:
 
     def _paid_question(self, asked: bytes, *, given_once: bool) -> PaidQuestion | None:
         """Returns what the ledger knows of this question; None where no budget is spent."""
-        guard, ask, own = self.session.guard, self.ask, self.own
+        guard, ask = self.session.guard, self.ask
         if guard is None:
             return None
-        return PaidQuestion(guard, own.run, ask.question, ask.number, self.cohort_digest().hex(), asked.hex(), given_once)
+        return PaidQuestion(guard, ask.question, ask.number, self.cohort_digest().hex(), asked.hex(), given_once)
 
     def _pay(self, paid: PaidQuestion | None, documents: Corpus, context: RoundContext) -> None:
         """Charges the ledger before noise is drawn. A crash after this counts as spent.

@@ -102,7 +102,7 @@ class PacedParty:
             bill = bill_of(party.agreement, len(party.members))
             each = bill.round or bill.once
             assert each is not None  # what is admitted under a budget is noised
-            party.session.guard.look_ahead(party.run, each, bill.rounds)
+            party.session.guard.look_ahead(each, bill.rounds)
         if self.party.heard == _ADOPT and self.longest is None:
             self.longest = longest_answer(party)
 

@@ -57,7 +57,7 @@ class JoinedSession:
             needed = quorum(len(own.members) - 1, profile.colluding)  # so many sign no second history of the ledger
             me = identity_of(own.name, roster, own.store)
             witness = LedgerWitness(own.ledger, me, own.others, needed, own.ledger_tag)
-            guard = BudgetGuard(own.ledger, witness, profile.budget)
+            guard = BudgetGuard(own.ledger, witness, own.run, profile.budget)
         return cls(own, identity, profile.aggregation.party(own.name, roster, own.entropy, own.store), guard)
 
     def prepare(self, prepare: wire.Prepare) -> tuple[Message, ...]:
