@@ -29,7 +29,8 @@ from securetm.auditing.views import TOTAL
 from securetm.contracts import Answer, Exchange, Roster, Sampling, State
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Refused, SecuretmError
-from securetm.federation.budget.witness import LedgerWitness, head_of
+from securetm.federation.budget.signing import LedgerWitness
+from securetm.federation.budget.witness import head_of
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.rounds import NoBudgetLeft, PartyRefused
 from securetm.federation.coordinator.words import message_of, tell_words

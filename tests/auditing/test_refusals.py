@@ -18,7 +18,7 @@ from securetm.auditing.record import RefusalRecord
 from securetm.auditing.refusals import tried_below_minimum, tried_violations
 from securetm.auditing.runs import Demonstrations
 from securetm.federation.budget.guard import BudgetGuard
-from securetm.federation.budget.witness import LedgerWitness
+from securetm.federation.budget.signing import LedgerWitness
 from securetm.federation.party import state as party_state
 from securetm.federation.party.failure_log import FailureLog
 from securetm.federation.party.party import Party

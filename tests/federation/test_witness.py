@@ -204,7 +204,7 @@ def test_a_longer_ledger_is_countersigned_where_links_lead_to_it(session: Sessio
 
 
 def test_a_way_too_long_for_one_message_is_gone_in_parts(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("securetm.federation.budget.witness.MOST_LINKS", 3)
+    monkeypatch.setattr("securetm.federation.budget.signing.MOST_LINKS", 3)
     monkeypatch.setattr("securetm.federation.wire.wire.MOST_LINKED", 4 * wire.LINK)  # of two ledgers only one fits
     for name in ("north", "south"):
         session.signed_of(name)

@@ -18,7 +18,7 @@ from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.aggregation.vectors import pack_vector
 from securetm.contracts import Budget, Noised, State, Terms
-from securetm.federation.budget.witness import LedgerWitness
+from securetm.federation.budget.signing import LedgerWitness
 from securetm.federation.refusal_errors import AnotherCohort, AskedOtherwise, CannotTakePart, LaterAnswered, OutOfBudget
 from securetm.wording import upward
 

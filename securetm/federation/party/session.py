@@ -14,7 +14,8 @@ from securetm.answers.route import Route
 from securetm.contracts import Exchange, Message, Parcel, Roster, RoundContext, Session
 from securetm.errors import UnknownRound
 from securetm.federation.budget.guard import BudgetGuard
-from securetm.federation.budget.witness import LedgerWitness, quorum
+from securetm.federation.budget.signing import LedgerWitness
+from securetm.federation.budget.witness import quorum
 from securetm.federation.document_minimum import documents_held
 from securetm.federation.party.state import PartyState
 from securetm.federation.questions import preparation_identity
