@@ -98,18 +98,12 @@ def read_foreign(path: Path) -> ForeignModel:
         raise _unknown_file(path, f"weights of the form {weights.shape} for {len(words):,} words")
     if len(set(words)) < len(words):
         raise _repeated_word(path, next(word for word in words if list(words).count(word) > 1))
-    wrong = (
-        "no finite number (NaN or infinite)"
-        if not np.isfinite(weights).all()
-        else f"negative: {weights.min():g}"
-        if (weights < 0).any()
-        else "0 in a whole topic"
-        if not (weights.sum(axis=1) > 0).all()
-        else ""
-    )
-    if wrong:
-        finite = "weights are finite numbers that are not negative, and every topic has one above 0: export the model again"
-        raise Mistake("a weight in {path} is {what}", hint=finite, path=str(path), what=wrong)
+    if not np.isfinite(weights).all():
+        raise _bad_weight(path, "no finite number (NaN or infinite)")
+    if (weights < 0).any():
+        raise _bad_weight(path, f"negative: {weights.min():g}")
+    if not (weights.sum(axis=1) > 0).all():
+        raise _bad_weight(path, "0 in a whole topic")
     table = weights.astype(np.float64)
     return ForeignModel(path.name, tuple(words), table, _counts_in(table))
 
@@ -118,6 +112,11 @@ def _unknown_file(path: Path, problem: str) -> Mistake:
     sentence = "{path} is no file of topics that can be read here: {problem}"
     formats = "give .csv, .json, .npz or a folder of BERTopic, as docs/how-to/audit-foreign-models.md describes them"
     return Mistake(sentence, hint=formats, path=str(path), problem=problem)
+
+
+def _bad_weight(path: Path, what: str) -> Mistake:
+    finite = "weights are finite numbers that are not negative, and every topic has one above 0: export the model again"
+    return Mistake("a weight in {path} is {what}", hint=finite, path=str(path), what=what)
 
 
 def _repeated_word(path: Path, word: str) -> Mistake:
