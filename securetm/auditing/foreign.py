@@ -94,18 +94,7 @@ def read_foreign(path: Path) -> ForeignModel:
         words, weights = read(path)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile, RecursionError) as problem:
         raise _unknown_file(path, f"{type(problem).__name__}: {str(problem)[:200]}") from problem
-    if weights.ndim != 2 or weights.shape[1] != len(words) or not weights.size or weights.size > _MOST:
-        raise _unknown_file(path, f"weights of the form {weights.shape} for {len(words):,} words")
-    if len(set(words)) < len(words):
-        raise _repeated_word(path, next(word for word in words if list(words).count(word) > 1))
-    if not np.isfinite(weights).all():
-        raise _bad_weight(path, "no finite number (NaN or infinite)")
-    if (weights < 0).any():
-        raise _bad_weight(path, f"negative: {weights.min():g}")
-    if not (weights.sum(axis=1) > 0).all():
-        raise _bad_weight(path, "0 in a whole topic")
-    table = weights.astype(np.float64)
-    return ForeignModel(path.name, tuple(words), table, _counts_in(table))
+    return _checked(path, words, weights)
 
 
 def _unknown_file(path: Path, problem: str) -> Mistake:
@@ -124,6 +113,21 @@ def _repeated_word(path: Path, word: str) -> Mistake:
     return Mistake(
         sentence, hint="each word stands once: add its weights up, or export the model again", path=str(path), word=word
     )
+
+
+def _checked(path: Path, words: Sequence[str], weights: Array) -> ForeignModel:
+    if weights.ndim != 2 or weights.shape[1] != len(words) or not weights.size or weights.size > _MOST:
+        raise _unknown_file(path, f"weights of the form {weights.shape} for {len(words):,} words")
+    if len(set(words)) < len(words):
+        raise _repeated_word(path, next(word for word in words if list(words).count(word) > 1))
+    if not np.isfinite(weights).all():
+        raise _bad_weight(path, "no finite number (NaN or infinite)")
+    if (weights < 0).any():
+        raise _bad_weight(path, f"negative: {weights.min():g}")
+    if not (weights.sum(axis=1) > 0).all():
+        raise _bad_weight(path, "0 in a whole topic")
+    table = weights.astype(np.float64)
+    return ForeignModel(path.name, tuple(words), table, _counts_in(table))
 
 
 # ---- counts behind shares ------------------------------------------------------------------------------------------
