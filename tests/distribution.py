@@ -21,6 +21,7 @@ SOURCE = (  # they read the whole source, which is parsed once
     "tests/test_sentences.py",
     "tests/test_wording.py",
     "tests/test_foreign_text.py",
+    "tests/test_kernel_cache.py",
     "tests/mutations/test_faults.py",
 )
 # On a fresh clone the first file compiles the kernels that most tests use. Meanwhile the other process runs files that compile

@@ -15,26 +15,11 @@ import pytest
 
 from .quick_part import quick
 
-LARGE = (
-    "cryptography",
-    "dp_accounting",
-    "flwr",
-    "google.protobuf",
-    "grpc",
-    "matplotlib",
-    "numba",
-    "numpy",
-    "opacus",
-    "opendp",
-    "pandas",
-    "pyarrow",
-    "rich",
-    "safetensors",
-    "scipy",
-    "sentence_transformers",
-    "sklearn",
-    "tenseal",
-    "torch",
+LARGE = tuple(
+    (
+        "cryptography dp_accounting flwr google.protobuf grpc matplotlib numba numpy opacus opendp pandas pyarrow rich "
+        "safetensors scipy sentence_transformers sklearn tenseal torch"
+    ).split()
 )
 LISTED = f"\nimport sys\nprint('large', *(name for name in {LARGE} if name in sys.modules), file=sys.__stderr__)\n"
 COMMAND = "import atexit, sys\natexit.register(lambda: exec({listed!r}))\nfrom securetm.cli.main import main\nmain()\n"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sqlite3
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +16,7 @@ from securetm.contracts import Adversary
 from securetm.errors import Mistake
 
 from .conftest import Recorded, adversary
+from .tried import reachable
 
 ATTACK = attack_called("gradient_inversion")
 ALL = adversary()
@@ -74,29 +73,13 @@ def test_nothing_in_a_view_leads_to_a_folder(recorded: Recorded) -> None:
     view = view_of(folder, ALL, dataclasses.replace(ATTACK, needs=ALL.sees, either=()), 2)
     places = {str(folder.path), str(folder.ledgers), folder.path.parent.name}
     met = 0
-    for thing in _reachable(view):
+    for thing in reachable(view):
         met += 1
         assert not isinstance(thing, Path | sqlite3.Connection), thing
         if isinstance(thing, str):
             assert not any(place in thing for place in places), thing
             assert not ("/" in thing and Path(thing).exists()), thing
     assert met > 500  # the walk really went through messages and settings
-
-
-def _reachable(thing: Any) -> Iterator[Any]:
-    waiting, seen = [thing], set[int]()
-    while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        yield one
-        if isinstance(one, Mapping):
-            waiting += [*one.keys(), *one.values()]
-        elif isinstance(one, tuple | list | set | frozenset):
-            waiting += list(one)
-        elif hasattr(one, "__dict__") and not isinstance(one, type):
-            waiting += list(vars(one).values())
 
 
 def test_a_run_without_content_cannot_be_audited(recorded: Recorded) -> None:

@@ -21,18 +21,8 @@ from .conftest import write_plan
 
 HOUSE = Path(securetm.__file__).parent
 FOLDER = HOUSE / "auditing" / "attacks"
-OPENING = (
-    "recorded",
-    "ground_truth",
-    "runs",
-    "runner",
-    "trials",
-    "given_run",
-    "judging",
-    "roles",
-    "refusals",
-    "evidence",
-    "bindings",
+OPENING = tuple(
+    "recorded ground_truth runs runner trials given_run judging roles refusals evidence bindings".split()
 )  # they open folders or judge
 FORBIDDEN = (
     *(f"securetm.auditing.{name}" for name in OPENING),
@@ -48,20 +38,7 @@ FORBIDDEN = (
 )
 # the class of documents, which attacks make of counts; its ways to a folder are barred below
 IN_MEMORY = {"securetm.corpus.corpus.Corpus", "securetm.corpus.held_documents.HeldDocuments"}
-WAYS_OUT = (
-    "pathlib",
-    "os",
-    "io",
-    "sqlite3",
-    "glob",
-    "shutil",
-    "subprocess",
-    "tempfile",
-    "importlib",
-    "pkgutil",
-    "gc",
-    "inspect",
-)
+WAYS_OUT = tuple("pathlib os io sqlite3 glob shutil subprocess tempfile importlib pkgutil gc inspect".split())
 
 
 def _imports(path: Path) -> set[str]:

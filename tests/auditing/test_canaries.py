@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from securetm.federation.folder import RunFolder
 from securetm.stages import Unwatched
 
 from .conftest import EMBEDDED, PARTIES, adversary
+from .tried import reachable, source
 
 EACH = 40
 AT = 0.999
@@ -75,9 +76,7 @@ def plain(documents_file: Path, parties: Mapping[str, Corpus], tmp_path_factory:
     often = Corpus.concat(list(parties.values()))
     words.write_text("\n".join(word for word, n in zip(often.vocabulary, often.document_frequencies(), strict=True) if n >= 5))
     return {
-        "corpus.source": str(documents_file),
-        "corpus.party": "party",
-        "corpus.partition": "column",
+        **source(documents_file),
         "model.name": "lda",
         "model.n_topics": 5,
         "training.rounds": 2,
@@ -135,23 +134,12 @@ def _whole(view: AdversaryView, truth: GroundTruth) -> Score:
     return one_run.judge_guesses(one_run.guess_coins(view, {"rounds": 2}), truth)
 
 
-def _within(thing: Any, depth: int = 0) -> list[Any]:
-    """Everything that can be reached from an attack's view by its fields."""
-    if isinstance(thing, Mapping):
-        return [part for value in thing.values() for part in _within(value, depth + 1)]
-    if isinstance(thing, list | tuple):
-        return [part for value in thing for part in _within(value, depth + 1)]
-    if is_dataclass(thing) and not isinstance(thing, type) and depth < 9:
-        return [thing, *(part for f in fields(thing) for part in _within(getattr(thing, f.name), depth + 1))]
-    return [thing]
-
-
 def test_no_attack_sees_who_is_in(runs: Demonstrations, plain: Mapping[str, Any]) -> None:
     folder = runs.run("open", plain, canaries=EACH)
     view, truth, posed = _played(folder)
     coins = np.asarray(posed.answer)
     assert len(coins) == EACH * len(PARTIES)
-    reached = _within(view)
+    reached = list(reachable(view))
     same = [a for a in reached if isinstance(a, np.ndarray) and a.shape == coins.shape and np.isin(a, (0, 1)).all()]
     assert same == []
     assert "in" not in [text for a in reached if isinstance(a, np.ndarray) and a.dtype.kind == "U" for text in a]

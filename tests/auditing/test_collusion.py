@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
 
-from securetm.aggregation.homomorphic.encrypted_sum import SharedKeySum, pack_residues
-from securetm.aggregation.homomorphic.key_setup import KEY_ID, SumKind
-from securetm.aggregation.homomorphic.parameters import DEGREE, SEED
 from securetm.auditing.attack import Proportion
 from securetm.auditing.attacks.collusion import ALONE, DEVIATION, MISSING, OPENED, SHARED_KEY, OpenedAnswer, opened_answers
 from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
@@ -19,11 +15,9 @@ from securetm.auditing.parts.gradients import GRADIENT, without
 from securetm.auditing.parts.reconstruction_scores import EXACT
 from securetm.auditing.recorded import view_of
 from securetm.auditing.runs import Demonstrations
-from securetm.auditing.views import AdversaryView, Message, questions_in, totals
-from securetm.contracts import Terms
+from securetm.auditing.views import AdversaryView, questions_in, totals
 from securetm.federation.folder import RunFolder
 from securetm.plans.profiles import claims_of, cohort_of, read_profile
-from securetm.sessions.framing import HASH, head
 from securetm.stages import Unwatched
 from securetm.threats import read_threat_model
 
@@ -117,38 +111,11 @@ def test_as_many_helpers_as_the_profile_reckons_with_leave_all_the_noise_that_it
 # ---- one key for all -----------------------------------------------------------------------------------------------
 
 
-def _read(folder: RunFolder, helpers: int, *, at_chance: bool = False) -> dict[str, Proportion]:
+def _read(folder: RunFolder, helpers: int) -> dict[str, Proportion]:
     view = replace(view_of(folder, EYES, SHARED_KEY, 1), insiders=colluding_parties_of(folder, helpers))
-    known = questions_in(view)
-    if at_chance:
-        rng = np.random.default_rng(0)
-        sealed = tuple(_at_random(m, view, rng) if m.serial in known else m for m in view.messages("sealed"))
-        view = replace(view, seen={**view.seen, "sealed": sealed})
-    truth = replace(ground_truth_of(folder, known.values()), helpers=tuple(one.name for one in view.insiders))
+    truth = ground_truth_of(folder, questions_in(view).values())
+    truth = replace(truth, helpers=tuple(one.name for one in view.insiders))
     return dict(SHARED_KEY.judge(SHARED_KEY.attack(view, {"rounds": 1, "answers": 3}), truth).measures)  # type: ignore[arg-type]
-
-
-def _at_random(message: Message, view: AdversaryView, rng: np.random.Generator) -> Message:
-    from securetm.federation.wire import wire
-
-    session, outcome = wire.unpack_reply(message.content, message.sender)
-    assert isinstance(outcome, wire.Accepted)
-    if not outcome.parcels:
-        return message
-    drawn = _random_ciphertexts(outcome.parcels[0], view, questions_in(view)[message.serial].terms, rng)
-    return replace(message, content=wire.pack_reply(session, replace(outcome, parcels=(drawn, *outcome.parcels[1:]))))
-
-
-def _random_ciphertexts(parcel: bytes, view: AdversaryView, terms: Terms, rng: np.random.Generator) -> bytes:
-    """The same message with ciphertexts of nothing."""
-    fresh, start = head(SumKind.FRESH), 4 + HASH + KEY_ID
-    if not parcel.startswith(fresh):
-        return parcel
-    aggregation = cast("SharedKeySum", view.public.profile.aggregation)
-    fit = aggregation.fit(terms, cohort_of(view.public.profile, view.public.members))[1]
-    count = fit.ciphertexts(terms.size)
-    residues = rng.integers(0, fit.modulus.value, (count, DEGREE), dtype=np.uint64)
-    return parcel[:start] + pack_residues(residues, fit) + rng.bytes(SEED * count)
 
 
 @pytest.fixture(scope="module", params=["ckks", "bfv"])

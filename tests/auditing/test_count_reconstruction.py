@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.auditing.attack import GroundTruth, Score
+from securetm.auditing.attack import Score
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.count_reconstruction import BEHIND, PLACED, PLACED_AT_ALL
 from securetm.auditing.ground_truth import ground_truth_of
@@ -21,7 +21,7 @@ from securetm.resources import data_folder
 from securetm.stages import Unwatched
 
 from .conftest import adversary, made_run, plan_tables, public_list
-from .tried import share
+from .tried import share, source
 
 ATTACK = attack_called("count_reconstruction")
 
@@ -41,17 +41,10 @@ def folder(
     return made_run(tmp_path_factory.mktemp("counts") / "run", parties, plan_tables(request.param, MATCHED, 2, words_file))
 
 
-def tried(folder: RunFolder, *, chance: bool = False) -> tuple[Score, GroundTruth]:
-    view = view_of(folder, adversary(model="word_occurrences"), ATTACK, 2)
-    truth = ground_truth_of(folder, questions_of(folder, ATTACK.questions, 2).values())
-    told = ATTACK.attack(of_chance(view, 3) if chance else view, {"tables": 6})
-    return ATTACK.judge(told, truth), truth
-
-
 def test_the_judges_table_is_what_the_party_sent(folder: RunFolder) -> None:
     """Each topic's shares are those of the table that the judge makes once more, with the noise that the party kept."""
     view = view_of(folder, adversary(model="word_occurrences"), ATTACK, 2)
-    _, truth = tried(folder)
+    truth = ground_truth_of(folder, questions_of(folder, ATTACK.questions, 2).values())
     assert truth.tables is not None
     for table in ATTACK.attack(view, {"tables": 6}):
         held = truth.tables(table.serial, table.party)
@@ -81,9 +74,9 @@ def _short_run(place: Path, parties: Mapping[str, Corpus], profile: str) -> RunF
     return made_run(place / "run", parties, plan_tables(profile, MATCHED, 1, public_list(parties, place, 250)))
 
 
-def told_at(folder: RunFolder, *, chance: bool = False, tables: int = 1) -> Score:
+def told_at(folder: RunFolder, *, chance: bool = False) -> Score:
     view = view_of(folder, adversary(model="word_occurrences"), ATTACK, 1)
-    told = ATTACK.attack(of_chance(view, 3) if chance else view, {"tables": tables})
+    told = ATTACK.attack(of_chance(view, 3) if chance else view, {"tables": 1})
     return ATTACK.judge(told, ground_truth_of(folder, questions_of(folder, ATTACK.questions, 1).values()))
 
 
@@ -101,9 +94,7 @@ def test_the_grid_of_continuous_noise_gives_sums_away(parties: Mapping[str, Corp
 
 def test_real_words_are_counted_once_each_where_a_whole_sentence_is_one_draw(documents_file: Path, tmp_path: Path) -> None:
     settings = {
-        "corpus.source": str(documents_file),
-        "corpus.party": "party",
-        "corpus.partition": "column",
+        **source(documents_file),
         "model.name": "sentence-lda-matched",
         "model.n_topics": 3,
         "model.sweeps": 2,

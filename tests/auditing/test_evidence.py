@@ -42,10 +42,10 @@ from securetm.plans.profiles import profile_names
 from tests.reports.audits import changed, finding
 
 from .conftest import write_plan
+from .test_evidence_hashes import BOUND, of_noise
 
 COMMITTED = sorted(evidence_folder().glob("*.json"))
 REFUSALS = sorted((evidence_folder() / "refusals").glob("*.json"))
-BOUND = {"profile", "mechanisms", "aggregation", "corpus", "threat model", "attack", "judging", "trial"}
 AGAIN = "run `securetm audit full --evidence audits/evidence`"
 
 
@@ -241,11 +241,6 @@ def test_an_interrupted_audit_goes_on_where_it_was(
 # ---- tests of an epsilon are corrected for their number --------------------------------------------------------------
 
 
-def _of_noise(measure: str = "share of one sum's epsilon that is shown, if the noise is Gaussian") -> Trial:
-    found = [t for t in read_audit_plan("empirical_epsilon").trials if t.attack == "many_run_epsilon" and t.measure == measure]
-    return replace(found[0], profiles=("open", "dp-local"))
-
-
 def _kept_of(trial: Trial, epsilon: float | None, tests: int) -> Evidence:
     """What was kept of a trial of an epsilon, by the figures of another."""
     figure = Measured(trial.measure, "epsilon that one sum claims", 0.9, 0.8, 0.95, 9.0)
@@ -255,7 +250,7 @@ def _kept_of(trial: Trial, epsilon: float | None, tests: int) -> Evidence:
 
 
 def test_a_result_that_was_corrected_for_fewer_tests_than_there_are_now_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = _of_noise()
+    trial = of_noise()
     more = replace(trial, profiles=("open", "dp-central", "dp-distributed"), effort={"rounds": 1, "runs": 4})
     alone, wider = (replace(read_audit_plan("quick"), name="small", trials=trials) for trials in ((trial,), (trial, more)))
     kept = _kept_of(trial, 4.4, 1)
@@ -271,7 +266,7 @@ def test_a_result_that_was_corrected_for_fewer_tests_than_there_are_now_is_stale
 
 
 def test_claims_are_counted_on_each_profile_that_makes_one() -> None:
-    trial = _of_noise()
+    trial = of_noise()
     assert count_of_tests([trial]) == 1
     assert count_of_tests([replace(trial, profiles=("open", "masked", "dp-local", "dp-central"))]) == 2  # masked claims none
     assert count_of_tests([replace(trial, expect_fail="dp-local")]) == 0

@@ -24,8 +24,9 @@ KNOWN: dict[str, Mapping[str, str]] = {}
 
 
 @cache
-def _of_noise(measure: str = MEASURE) -> Trial:
-    found = [t for t in read_audit_plan("empirical_epsilon").trials if t.attack == "many_run_epsilon" and t.measure == measure]
+def of_noise() -> Trial:
+    """A trial of an epsilon."""
+    found = [t for t in read_audit_plan("empirical_epsilon").trials if t.attack == "many_run_epsilon" and t.measure == MEASURE]
     return replace(found[0], profiles=("open", "dp-local"))
 
 
@@ -94,15 +95,15 @@ FEW = ("accounting/composition.py", "corpus/docstrings.py", "mechanisms/gaussian
 
 @pytest.mark.parametrize("changed", quick(MAKES_STALE, *FEW))
 def test_what_a_changed_file_makes_stale(copied: CopiedSource, changed: str) -> None:
-    before = _unchanged(_of_noise(), "dp-local")
+    before = _unchanged(of_noise(), "dp-local")
     assert set(before) == BOUND | {"accounting"}
     copied.change(changed)
-    after = bound_to(_of_noise(), "dp-local")
+    after = bound_to(of_noise(), "dp-local")
     assert {name for name in before if before[name] != after[name]} == MAKES_STALE[changed]
 
 
 def test_moving_code_makes_nothing_stale_and_another_operator_does(copied: CopiedSource) -> None:
-    trial = _of_noise()
+    trial = of_noise()
     before = _unchanged(trial, "dp-local")
     for old, new in (
         ("auditing/parts/empirical_epsilon.py", "auditing/shown_epsilon.py"),
@@ -161,7 +162,7 @@ def test_the_digest_of_known_code_is_the_same_under_every_version_of_python(tmp_
 
 @pytest.mark.parametrize(("setting", "lies"), [("liars", "auditing/roles.py"), ("meddled", "auditing/roles.py")])
 def test_a_result_is_bound_to_who_lied_for_it(copied: CopiedSource, setting: str, lies: str) -> None:
-    trial = replace(_of_noise(), **{setting: 1})
+    trial = replace(of_noise(), **{setting: 1})
     before = _unchanged(trial, "open")
     copied.change(lies)
     assert bound_to(trial, "open")["attack"] != before["attack"]
@@ -169,7 +170,7 @@ def test_a_result_is_bound_to_who_lied_for_it(copied: CopiedSource, setting: str
 
 @pytest.mark.parametrize(("changed", "stale"), [("auditing/ground_truth.py", True), ("corpus/word_vectors.py", False)])
 def test_made_documents_are_bound_to_what_makes_them(copied: CopiedSource, changed: str, stale: bool) -> None:
-    trial = replace(_of_noise(), canaries=10)
+    trial = replace(of_noise(), canaries=10)
     before = _unchanged(trial, "open")
     copied.change(changed)
     assert (bound_to(trial, "open") != before) == stale

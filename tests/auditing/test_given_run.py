@@ -128,12 +128,7 @@ _READER = {
 # ---- several processes -----------------------------------------------------------------------------------------------
 
 
-ATTACKS = (
-    "rare_words",
-    "traffic",
-    "vocabulary_leakage",
-    "prepared_weights",
-)
+ATTACKS = tuple("rare_words traffic vocabulary_leakage prepared_weights".split())
 
 
 def _of_attacks(recorded: Recorded) -> AuditPlan:

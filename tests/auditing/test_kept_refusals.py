@@ -33,6 +33,7 @@ from securetm.reports.audits.wording import headline, refusal_in_words
 from ..cli.conftest import securetm
 from ..quick_part import quick
 from .copied_source import CopiedSource
+from .tried import source
 
 LIE, BELOW = RefusalRecord("masked_strict", "a lie", 0, 0, True, "south", "WrongRound"), "24 documents of each of 5 parties"
 FEW = RefusalRecord("masked_strict", BELOW, 96, 100, True, "south", "BelowMinimum")
@@ -57,7 +58,6 @@ def kept(folder: Path, *found: RefusalRecord, **changes: Any) -> Path:
 @pytest.fixture
 def small(documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> AuditPlan:
     """The runs are over few documents."""
-    source = {"corpus.source": str(documents_file), "corpus.party": "party", "corpus.partition": "column"}
     words: dict[str, Any] = {
         "vocabulary.min_documents": 1,
         "vocabulary.max_share": 1.0,
@@ -66,8 +66,8 @@ def small(documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> AuditPlan:
         "model.hidden": 16,
     }
     below, lies = runner.tried_below_minimum, runner.tried_violations
-    monkeypatch.setattr(runner, "tried_below_minimum", partial(below, settings={**source, **words}))
-    tried = partial(lies, settings={**source, "vocabulary.min_documents": 1})
+    monkeypatch.setattr(runner, "tried_below_minimum", partial(below, settings={**source(documents_file), **words}))
+    tried = partial(lies, settings={**source(documents_file), "vocabulary.min_documents": 1})
     monkeypatch.setattr(runner, "tried_violations", tried)
     monkeypatch.setattr(kept_results, "read_audit_plan", lambda name: PLAN)
     return PLAN

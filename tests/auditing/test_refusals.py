@@ -28,6 +28,7 @@ from securetm.reports.audits.wording import refusal_in_words
 from securetm.stages import Unwatched
 
 from .conftest import PARTIES
+from .tried import source
 
 AGREED = {
     "an invitation under another profile": "WrongAgreement",
@@ -98,12 +99,7 @@ REASONS = {
 
 @pytest.fixture
 def settings(documents_file: Path) -> dict[str, Any]:
-    return {
-        "corpus.source": str(documents_file),
-        "corpus.party": "party",
-        "corpus.partition": "column",
-        "vocabulary.min_documents": 1,
-    }
+    return {**source(documents_file), "vocabulary.min_documents": 1}
 
 
 def tried(profile: str, settings: dict[str, Any], place: Path) -> dict[str, RefusalRecord]:

@@ -23,7 +23,6 @@ from securetm.auditing.attacks.vocabulary import (
     surely_there,
 )
 from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
-from securetm.auditing.judging import of_chance
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.auditing.views import AdversaryView, ReadVector, RoundQuestion
 from securetm.contracts import Budget, Unit
@@ -107,14 +106,14 @@ def counts(parties: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFacto
     return {"masked": made_run(tmp_path_factory.mktemp("sparse") / "run", parties, tables)}
 
 
-def sparse(folder: RunFolder, *, helpers: int = 0, chance: bool = False) -> Score:
+def sparse(folder: RunFolder, *, helpers: int = 0) -> Score:
     view = replace(
         view_of(folder, replace(adversary(), colludes_with_parties=4), SPARSE, 2),
         insiders=colluding_parties_of(folder, helpers),
     )
     truth = ground_truth_of(folder, questions_of(folder, SPARSE.questions, 2).values())
     truth = replace(truth, helpers=tuple(one.name for one in view.insiders))
-    return SPARSE.judge(SPARSE.attack(of_chance(view, 3) if chance else view, {"rounds": 2}), truth)
+    return SPARSE.judge(SPARSE.attack(view, {"rounds": 2}), truth)
 
 
 def test_a_masked_sum_shows_one_partys_counts_and_not_its_name(counts: Mapping[str, RunFolder]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -93,12 +93,32 @@ def tried(
     return Tried(told, chance, view, truth)
 
 
+def reachable(thing: Any) -> Iterator[Any]:
+    """Everything that whoever holds this can come to."""
+    waiting, seen = [thing], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        if isinstance(one, Mapping):
+            waiting += [*one.keys(), *one.values()]
+        elif isinstance(one, tuple | list | set | frozenset):
+            waiting += list(one)
+        elif hasattr(one, "__dict__") and not isinstance(one, type):
+            waiting += list(vars(one).values())
+
+
+def source(documents: Path) -> dict[str, Any]:
+    """A plan's settings for documents of several parties in that file."""
+    return {"corpus.source": str(documents), "corpus.party": "party", "corpus.partition": "column"}
+
+
 def settings(documents: Path, **more: Any) -> dict[str, Any]:
     """A plan's settings over the documents of that file, with a public list of all their words."""
     return {
-        "corpus.source": str(documents),
-        "corpus.party": "party",
-        "corpus.partition": "column",
+        **source(documents),
         "model.name": "prodlda",
         "model.n_topics": 5,
         "vocabulary.source": "file",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from math import lgamma
 
 import numpy as np
 import pytest
@@ -11,29 +10,15 @@ import pytest
 from securetm.models.given_documents import as_documents
 from securetm.models.lda.counting import Assignments
 from securetm.models.lda.lda import LDA, LdaDocuments
+from tests.models.sentence.sentence_laws import distance, posterior
 from tests.quick_part import quick
 
 COPIES = 30_000
 
 
-def posterior(words, others, alpha, eta):
-    """The chance of every assignment of one document's tokens, given everybody else's counts: counted out."""
-    k, vocabulary = others.shape
-    chances = {}
-    for topics in product(range(k), repeat=len(words)):
-        own = np.zeros((k, vocabulary))
-        np.add.at(own, (topics, words), 1)
-        log = sum(lgamma(n + a) for n, a in zip(own.sum(1), alpha, strict=True))
-        log += sum(lgamma(n + eta) for n in (others + own).ravel())
-        log -= sum(lgamma(n + vocabulary * eta) for n in (others + own).sum(1))
-        chances[topics] = np.exp(log)
-    whole = sum(chances.values())
-    return {topics: chance / whole for topics, chance in chances.items()}
-
-
-def distance(drawn, expected):
-    found = {topics: float((drawn == topics).all(axis=1).mean()) for topics in expected}
-    return 0.5 * sum(abs(found[topics] - expected[topics]) for topics in expected)
+def of(words, others, alpha):
+    """The chance of every assignment of one document's tokens: of sentences of one word each."""
+    return posterior([[word] for word in words], others, alpha, 0.3)
 
 
 def table_of(model, counts, alpha, step=0):
@@ -58,7 +43,7 @@ def test_a_new_document_draws_from_its_exact_posterior(sampler, case):
     documents, held = held_by(model, words)
     nothing = Assignments.remembered({}).recall(held.draw_ends, held.names(documents.keys))
     drawn = held.redrawn(table_of(model, others, alpha), nothing, model.sweeps, 1).reshape(COPIES, len(words))
-    assert distance(drawn, posterior(words, others, alpha, 0.3)) < 0.02
+    assert distance(drawn, of(words, others, alpha)) < 0.02
 
 
 @pytest.mark.parametrize(("sampler", "case"), FEW)
@@ -74,7 +59,7 @@ def test_a_counted_document_draws_as_if_it_were_not_in_the_table(sampler, case):
     documents, held = held_by(model, words)
     known = Assignments(held.names(documents.keys), np.zeros(COPIES, int), held.draw_ends, np.tile(old, COPIES))
     drawn = held.redrawn(table_of(model, table, alpha, step=1), known, model.sweeps, 1).reshape(COPIES, len(words))
-    assert distance(drawn, posterior(words, others, alpha, 0.3)) < 0.02
+    assert distance(drawn, of(words, others, alpha)) < 0.02
 
 
 @pytest.mark.parametrize("sampler", ["gibbs", "mh"])
@@ -82,7 +67,7 @@ def test_a_sweep_leaves_the_posterior_as_it_is(sampler):
     """One sweep is not enough to forget a wrong start, so it must begin right and stay right."""
     alpha, words = [0.1, 1.0, 0.4], [0, 0, 1, 3]
     others = np.random.default_rng(3).integers(0, 6, (3, 4))
-    expected = posterior(words, others, alpha, 0.3)
+    expected = of(words, others, alpha)
     rng = np.random.default_rng(0)
     chosen = rng.choice(len(expected), COPIES, p=list(expected.values()))
     old = np.array(list(expected), dtype=np.uint16)[chosen]
