@@ -50,6 +50,7 @@ REPRODUCTIONS: Mapping[str, str] = {  # the module, and its function where that 
     "privacy-utility": "reproduce.noise_frontiers:privacy_utility",
     "rounds-rule": "fits.rounds_and_starts:rounds_rule",
     "rounds-without-vectors": "fits.rounds_and_starts:rounds_without_vectors",
+    "semantic-rounds": "fits.semantic_rounds",
     "settings-rule": "fits.settings",
     "start-rule": "fits.rounds_and_starts:start_rule",
     "together-and-alone": "reproduce.together_and_alone",

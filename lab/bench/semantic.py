@@ -103,13 +103,13 @@ def source_of_models() -> str:
 
 
 def _piece(key: Key) -> Row:
-    corpus = _read(key["corpus"], key["documents"])
+    corpus = labelled(key["corpus"], key["documents"])
     found, facts = _ours(corpus, key) if key["system"] in OURS else _theirs(key)
     return {**judged(corpus, found), **facts}
 
 
 @cache
-def _read(name: str, documents: int | None) -> Corpus:
+def labelled(name: str, documents: int | None) -> Corpus:
     """The documents with their embeddings; with a number of them, so many at random."""
     with gzip.open(research_file(CORPORA[name]), "rt", encoding="utf-8") as stream:
         read = [json.loads(line) for line in stream]
@@ -142,7 +142,7 @@ def _theirs(key: Key) -> tuple[Topics, Row]:
 
 @cache
 def _packages(name: str, documents: int | None) -> SemanticPackages:
-    return SemanticPackages(_read(name, documents), TOPICS, WORDS)
+    return SemanticPackages(labelled(name, documents), TOPICS, WORDS)
 
 
 # ---- all of them side by side --------------------------------------------------------------------------------------------

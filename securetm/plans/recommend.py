@@ -22,11 +22,13 @@ from securetm.models.questions.words import MOST_PAIRED
 from securetm.plans.checks import check_completed, check_request, check_under_profile, hidden_documents, idle_in
 from securetm.plans.profiles import ProfileFile, make_model, model_class, noise_of_whole_budget
 from securetm.plans.rules import (
+    CENTRES_RULE,
     SHARE_RULE,
     START_RULE,
     WORDS_RULE,
     asks_first,
     rounds_for,
+    rounds_of_centres,
     rounds_rule,
     totals_for,
     totals_rule,
@@ -236,6 +238,8 @@ class _Choosing:
             plain = training.start == PLAIN
             few = rounds_for(training.units, self._topics, self.plan.most_words, self._left, plain=plain)
             why = rounds_rule(plain=plain).why
+        elif model.among_embeddings and self.hides and training.units:
+            few, why = rounds_of_centres(training.units, self._topics, self._left), CENTRES_RULE.why
         self._set("training", why, rounds=few or model.federated_rounds)
 
     def _totals(self) -> None:

@@ -17,10 +17,11 @@ from math import erfc, exp, log, sqrt
 from typing import Any
 
 AT_PUBLIC, AT_RANDOM = "the training begins at public topics", "the training begins at random topics"
-AFTER_PAIRS, WORDS_OPEN, SHORT = (
+AFTER_PAIRS, WORDS_OPEN, SHORT, AT_WORDS = (
     "pairs of words are asked for first",
     "a budget leaves the number of words open",
     "documents are short",
+    "the training begins at words among embeddings",
 )
 _LEAST_SIGNAL = 1e-9
 _DIGITS, _DIGITS_OF_START = 3, 5  # of noise and weights, so that last bits decide nothing
@@ -69,6 +70,14 @@ def rounds_for(documents: int, topics: int, words: int, noise: float, *, plain: 
 def rounds_of_signal(one: float, each: float, most: int) -> int:
     """The rule itself: so many rounds for each unit of the signal, and no more than the most."""
     return min(max(round(one * each), 1), most)
+
+
+CENTRES_RULE = rule("training.rounds", AT_WORDS)
+
+
+def rounds_of_centres(documents: int, topics: int, noise: float) -> int:
+    """The number of rounds for centres of so many documents, with that noise in a single round."""
+    return rounds_of_signal(documents / (noise * topics), **CENTRES_RULE.value)
 
 
 # ---- the weight of words' totals --------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from securetm.plans.rules import (
     noise_of_one_round,
     noise_of_start,
     rounds_for,
+    rounds_of_centres,
     rounds_rule,
     totals_for,
     totals_rule,
@@ -170,3 +171,10 @@ def test_the_share_of_a_first_question_is_what_the_committed_rows_give() -> None
 def test_answers_that_share_a_budget_spend_it_together(share: float) -> None:
     answers = [Spend(GaussianDpEvent(noise_of_start(3.0, 1e-5, part))) for part in (share, 1 - share)]
     assert total(answers, 1e-5).epsilon == pytest.approx(3.0, rel=0.01)
+
+
+def test_centres_of_few_documents_are_asked_for_less_often() -> None:
+    found = [rounds_of_centres(documents, 20, noise_of_one_round(1.0, 1e-6)) for documents in (500, 3_000, 20_000, 10**7)]
+    assert found == sorted(found)
+    assert (found[0], found[-1]) == (1, 8)
+    assert rounds_of_centres(3_000, 20, noise_of_one_round(3.0, 1e-6)) > found[1]
