@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from securetm.corpus.corpus import Corpus
     from securetm.federation.topic_labels import TopicLabels
     from securetm.quality.evaluation import Evaluation, Given
-    from securetm.quality.judged_topics import JudgedTopics
     from securetm.reports.terminal import Screen
     from securetm.runs.finished import FinishedRun, TopicsByDate
     from securetm.stages import Stages
@@ -259,14 +258,17 @@ def adapt(
     """
     from securetm.reports.topics import moved_table
     from securetm.runs.adapted import adapted_to, check_free_folder, write_adapted
-    from securetm.runs.finished import FinishedRun
+    from securetm.runs.finished import FinishedRun, documents_in
 
     require((corpus is None) != (party is None), "securetm adapt", "--corpus", None, "give --corpus FILE or --party NAME")
     require(text is None or corpus is not None, "securetm adapt", "--text", text, "is of use with --corpus only")
     check_free_folder(out)
     finished = FinishedRun.open(run)
     with shown.late_bars() as bars:
-        documents = _own_documents(finished, corpus, text, party, bars)
+        if corpus is not None:
+            documents = finished.read(corpus, text, stages=bars)
+        else:
+            (documents,) = documents_in(finished, party).values()
         adapted, figures = adapted_to(finished, documents, own_topics, bars)
     told = write_adapted(out, finished, adapted, figures)
     to = shown.results
@@ -274,16 +276,6 @@ def adapt(
     to.print(_gain_in_words(told["adapted"]))
     to.print(f"Kept in [bold]{out}[/bold]; next: securetm topics {out}")
     return {name: value for name, value in told.items() if name != "plan"}
-
-
-def _own_documents(finished: FinishedRun, corpus: Path | None, text: str | None, party: str | None, stages: Stages) -> Corpus:
-    """The documents of the file, or of the party in a simulation's folder."""
-    from securetm.runs.finished import documents_in
-
-    if corpus is not None:
-        return finished.read(corpus, text, stages=stages)
-    (documents,) = documents_in(finished, party).values()
-    return documents
 
 
 def _gain_in_words(told: Mapping[str, Any]) -> str:
@@ -349,8 +341,20 @@ def evaluate(
         require(value is None or corpus is not None, where, name, value, needed)
     with out.late_bars() as bars:
         found, given = _evaluated(run or topics, corpus, (text, label), vectors, (against, other_seed or []), bars)
-    show_evaluation(found, _documents_in_words(given), out.results)
-    return _facts(found, given, against)
+    documents, held_out = (0 if one is None else len(one) for one in (given.documents, given.held_out))
+    judged = "without documents" if given.documents is None else f"by {documents:,} documents, {held_out:,} of them held out"
+    show_evaluation(found, judged, out.results)
+    return {
+        "name": found.topics.name,
+        "topics": len(found.topics),
+        "documents": documents,
+        "held_out_documents": held_out,
+        "vectors": None if given.vectors is None else given.vectors.name,
+        "against": None if against is None else str(against),
+        "other_seeds": [one.name for one in given.other_seeds],
+        "rows": [row.table() for row in found.rows],
+        "compared": [one.table() for one in found.compared],
+    }
 
 
 def _evaluated(
@@ -364,10 +368,13 @@ def _evaluated(
     from securetm.corpus.word_vectors import read_vectors
     from securetm.quality.evaluation import Given
     from securetm.quality.evaluation import evaluate as judge
+    from securetm.quality.judged_topics import read_topics
+    from securetm.runs.finished import FinishedRun, judged_run
 
     assert judged is not None
-    opened = [_run_or_file(path) for path in (judged, *([others[0]] if others[0] else []), *others[1])]
-    topics = [_topics_of(one) for one in opened]
+    paths = (judged, *([others[0]] if others[0] else []), *others[1])
+    opened = [FinishedRun.open(path) if path.is_dir() else path for path in paths]
+    topics = [read_topics(one) if isinstance(one, Path) else judged_run(one) for one in opened]
     against = topics[1] if others[0] else None
     documents, held_out, lacking = _judging_documents(opened[: 2 if others[0] else 1], corpus, columns, bars)
     words = {word for one in topics for word in (*one.vocabulary, *(w for listed in one.lists for w in listed))}
@@ -377,20 +384,6 @@ def _evaluated(
     seed = first.plan.seed if not isinstance(first, Path) else 0
     given = Given(documents, held_out, vectors, against, topics[2 if others[0] else 1 :], seed, lacking)
     return judge(topics[0], given, bars), given
-
-
-def _run_or_file(path: Path) -> FinishedRun | Path:
-    """The run in that folder, or the file."""
-    from securetm.runs.finished import FinishedRun
-
-    return FinishedRun.open(path) if path.is_dir() else path
-
-
-def _topics_of(opened: FinishedRun | Path) -> JudgedTopics:
-    from securetm.quality.judged_topics import read_topics
-    from securetm.runs.finished import judged_run
-
-    return read_topics(opened) if isinstance(opened, Path) else judged_run(opened)
 
 
 def _judging_documents(
@@ -417,25 +410,3 @@ def _judging_documents(
         return None, None, {"documents": NO_DOCUMENTS, "held_out": NO_DOCUMENTS}
     lacking = {"labels": "needs labels: train with --label COLUMN, or judge with --corpus FILE --label COLUMN"}
     return documents, held_out_rows(documents, [one for one in opened if not isinstance(one, Path)]), lacking
-
-
-def _documents_in_words(given: Given) -> str:
-    if given.documents is None:
-        return "without documents"
-    held = 0 if given.held_out is None else len(given.held_out)
-    return f"by {len(given.documents):,} documents, {held:,} of them held out"
-
-
-def _facts(found: Evaluation, given: Given, against: Path | None) -> dict[str, Any]:
-    """The JSON document."""
-    return {
-        "name": found.topics.name,
-        "topics": len(found.topics),
-        "documents": 0 if given.documents is None else len(given.documents),
-        "held_out_documents": 0 if given.held_out is None else len(given.held_out),
-        "vectors": None if given.vectors is None else given.vectors.name,
-        "against": None if against is None else str(against),
-        "other_seeds": [one.name for one in given.other_seeds],
-        "rows": [row.table() for row in found.rows],
-        "compared": [one.table() for one in found.compared],
-    }
