@@ -50,7 +50,8 @@ PEERS = {
 SEEDS = {
     OPEN: 2,
     **dict.fromkeys(("epsilon 1", "epsilon 3"), 5),
-    **dict.fromkeys(("bertopic", "bertopic-means", "s3"), 5),
+    **dict.fromkeys(("bertopic", "bertopic-means"), 3),
+    "s3": 5,
     "fastopic": 2,
 }
 
@@ -147,7 +148,7 @@ def _packages(name: str, documents: int | None) -> SemanticPackages:
 
 # ---- all of them side by side --------------------------------------------------------------------------------------------
 
-_NAMES = {"masked": "ours, no budget", "epsilon 1": "ours, epsilon 1", "epsilon 3": "ours, epsilon 3", **PEERS}
+NAMES = {"masked": "ours, no budget", "epsilon 1": "ours, epsilon 1", "epsilon 3": "ours, epsilon 3", **PEERS}
 COMPARED = {  # our form without a budget beside each package: what, its unit, and whether more is better
     "f1": ("macro F1 of a logistic regression on topic shares", "F1", True),
     "nmi": ("normalised mutual information of topics and labels", "NMI", True),
@@ -174,7 +175,7 @@ def _tables(found: Sequence[Row]) -> dict[str, list[Row]]:
     """For each corpus one line a system."""
     tables: dict[str, list[Row]] = {}
     for row in found:
-        line: Row = {"system": _NAMES[row["system"]], "seeds": row["seeds"]}
+        line: Row = {"system": NAMES[row["system"]], "seeds": row["seeds"]}
         for name in _COLUMNS:
             line[name] = row.get(name)
             if name in ("f1", "nmi"):
@@ -185,6 +186,8 @@ def _tables(found: Sequence[Row]) -> dict[str, list[Row]]:
 
 KEPT = {"epsilon 1": 0.85, BEST: 0.95}  # of the mutual information without a budget
 STEADY = 0.6  # of adjusted Rand between seeds
+OF_ANY_NUMBER = "bertopic"  # finds as many topics as there are: a classifier reads ten times as many numbers of a document
+_GOAL = {"f1": "F1", "nmi": "mutual information"}
 LEVEL = 0.98  # of the best package's F1 or mutual information is level with it
 
 
@@ -203,9 +206,10 @@ def goals(found: Sequence[Row]) -> list[Row]:
             rows.append(_goal(f"{corpus}: adjusted Rand between seeds at {BEST}", ours[BEST]["rand"], STEADY))
         if not theirs:
             continue
-        for what, (system, share) in product(("f1", "nmi"), ((OPEN, 1.0), (BEST, LEVEL))):
-            best = max(theirs, key=lambda name: float(theirs[name][what]))
-            name = f"{corpus}: {what} of {_NAMES[system]} over the best package's, {PEERS[best]}"
+        alike = [system for system in theirs if system != OF_ANY_NUMBER]
+        for what, (system, share) in product(("f1", "nmi") if alike else (), ((OPEN, 1.0), (BEST, LEVEL))):
+            best = max(alike, key=lambda name: float(theirs[name][what]))
+            name = f"{corpus}: {_GOAL[what]} of {NAMES[system]} over the best of {TOPICS} topics, {PEERS[best]}"
             rows.append(_goal(name, ours[system][what] / theirs[best][what], share))
         least = min(float(row["processor"]) for row in theirs.values())
         rows.append(

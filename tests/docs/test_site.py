@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from mkdocs.exceptions import PluginError
 
-from docs.generate import cluster_page, scale_page
+from docs.generate import cluster_page, scale_page, semantic_page
 from docs.generate.choice_page import FILE as FILE_OF_CHOICE
 from docs.generate.choice_page import PICTURE, choice_page, picture
 from docs.generate.command_page import FILE, command_page
@@ -133,6 +133,11 @@ def test_the_decision_path_is_that_of_the_command() -> None:
     assert PICTURE.read_text("utf-8") == picture(), told
     for name in profiles():
         assert f"| [`{name}`](../protocols/profiles/{name}.toml) |" in page, name  # in the table of costs
+
+
+def test_the_page_of_semantic_topics_has_the_committed_figures() -> None:
+    told = "run: python -m docs.generate.semantic_page"
+    assert semantic_page.FILE.read_text("utf-8") == semantic_page.semantic_page(), told
 
 
 @pytest.mark.slow  # thousands of rounds are played for them

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 
 TOP = 10
-WARM = 600  # documents of a fit that compiles, and is not counted
+WARM = 5_000  # documents of a fit that compiles, and is not counted: UMAP finds neighbours otherwise among fewer than 4,096
 
 
 @dataclass(frozen=True)
