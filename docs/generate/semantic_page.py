@@ -77,7 +77,7 @@ def _goals() -> Iterator[tuple[str, ...]]:
 
 def _reached(goal: Row) -> str:
     beside = f" ({goal['beside']})" if "beside" in goal else ""
-    return f"{goal['found']:.2f}{beside}" if goal["held"] else f"**missed**: {goal['found']:.2f}{beside}"
+    return f"{goal['found']:.3f}{beside}" if goal["held"] else f"**missed**: {goal['found']:.3f}{beside}"
 
 
 def _figures() -> Iterator[str]:
@@ -90,7 +90,8 @@ def _figures() -> Iterator[str]:
     yield "**NMI**: normalised mutual information of documents' topics with their labels. **Rand**: adjusted, between seeds."
     yield (
         f"**NPMI**, **by vectors**, **diversity**: of each topic's first {TOP} words, by the documents of the corpus and by "
-        "the mean cosine of the words' embeddings. BERTopic and S3 prefer words that other topics lack; ours are the heaviest."
+        "the mean cosine of the words' embeddings. BERTopic and S3 prefer words that other topics lack; ours are the heaviest. "
+        "A pair of words that no document holds has an NPMI of -1, and a public list has words that no title holds."
     )
     yield (
         "**Outliers**: documents without a topic. In NMI and Rand they are one more group. **Processor**: of one fit, "
