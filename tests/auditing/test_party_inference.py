@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.auditing.attacks.party_inference import HOLDER, SHARE
+from securetm.auditing.attacks.party_inference import HOLDER, SHARE, fits
 from securetm.auditing.runs import Demonstrations
 from securetm.stages import Unwatched
 
@@ -38,6 +38,13 @@ def test_the_question_holds_documents_and_not_whose_they_are(runs: Demonstration
     for name, counts in found.truth.answer[:5]:
         held = np.asarray(found.truth.held[name].todense())
         assert (held == np.asarray(counts).ravel()).all(axis=1).any()
+
+
+def test_a_document_without_words_fits_all_parties_alike() -> None:
+    table = np.array([[5.0, 1.0, 0.0], [0.0, 2.0, 7.0]])
+    found = fits(np.array([[3.0, 0.0, 1.0], [0.0, 0.0, 0.0]]), table)
+    assert found[0] < 0
+    assert found[1] == 0
 
 
 # ---- subjects --------------------------------------------------------------------------------------------------------

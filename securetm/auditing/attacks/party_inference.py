@@ -46,14 +46,15 @@ def _counts(vector: ReadVector) -> Array:
 
 
 def fits(documents: Array, table: Array) -> Array:
-    """Each document's log-likelihood in these topics, with its best shares of topics (folding in)."""
+    """Each document's log-likelihood in these topics, with its best shares of topics (folding in); 0 without a word."""
     smooth = table + _FLOOR
     topics = smooth / smooth.sum(axis=1, keepdims=True)
     shares = np.full((len(documents), len(topics)), 1.0 / len(topics))
     for _ in range(_ROUNDS):
         expected = documents / (shares @ topics)
         shares *= expected @ topics.T
-        shares /= shares.sum(axis=1, keepdims=True)
+        sums = shares.sum(axis=1, keepdims=True)
+        shares = np.where(sums > 0.0, shares / np.where(sums > 0.0, sums, 1.0), 1.0 / len(topics))
     likelihood: Array = (documents * np.log(shares @ topics)).sum(axis=1)
     return likelihood
 
