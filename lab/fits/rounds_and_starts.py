@@ -129,9 +129,9 @@ def fitted_rounds(rows: Sequence[Row], rounds: Sequence[int] = ROUNDS, each: Seq
     return min(pairs, key=cost)
 
 
-def given_up(row: Row, each: float, most: int) -> float:
-    """How much less likely a held-out word is after the rule's rounds than after the best number of them."""
-    found = {int(n): value for n, value in row["held_out"].items()}
+def given_up(row: Row, each: float, most: int, of: str = "held_out") -> float:
+    """How much less of a measure there is after the rule's rounds than after the best number of those tried."""
+    found = {int(n): value for n, value in row[of].items()}
     asked = rounds_of_signal(row["signal"], each, most)
     tried = sorted(found)
     best: float = max(found.values())

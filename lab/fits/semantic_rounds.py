@@ -6,6 +6,7 @@ Parts of three corpora, so that documents are few; all are in one place, and the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -13,13 +14,14 @@ import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 
 from lab.bench.semantic import CORPORA, DELTA, TOPICS, labelled
+from lab.fits.rounds_and_starts import given_up
 from lab.keeping import KeptRows, Key
 from lab.measuring import OnProgress, Row, told
 from lab.training import trained
 from securetm.corpus.public_words import frequent_words
 from securetm.corpus.text_embeddings import TextEmbedder
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.models.public_knowledge import public_knowledge
+from securetm.models.public_knowledge import PublicKnowledge, public_knowledge
 from securetm.models.semantic import SemanticTopics
 from securetm.plans.rules import noise_of_one_round, rounds_of_signal
 
@@ -36,18 +38,28 @@ def reproduce(seeds: Sequence[int] = (0, 1, 2), on_progress: OnProgress | None =
         if key not in kept:
             kept.add(key, _found(corpus, size, epsilon, seeds))
         rows.append({**key, **kept[key]})
-    each = min(EACH, key=lambda one: round(sum(_given_up(row, one) for row in rows), 3))
+    most = max(ROUNDS)
+    each = min(EACH, key=lambda one: round(sum(given_up(row, one, most, "nmi") for row in rows), 3))
     judged = [
-        {**row, "rounds": rounds_of_signal(row["signal"], each, max(ROUNDS)), "given_up": _given_up(row, each)} for row in rows
+        {
+            **row,
+            "rounds": rounds_of_signal(row["signal"], each, most),
+            "given_up": round(given_up(row, each, most, "nmi"), 3),
+        }
+        for row in rows
     ]
     return {"reproduction": "semantic-rounds", "topics": TOPICS, "delta": DELTA, "rounds_each": each, "rows": judged}
 
 
-def _found(name: str, size: int, epsilon: float, seeds: Sequence[int]) -> Row:
-    documents = labelled(name, size)
+@cache
+def _public_words() -> tuple[tuple[str, ...], PublicKnowledge]:
     words = frequent_words("en", WORDS, Tokeniser(stop_words="english"))
+    return words, public_knowledge(TextEmbedder().embed(words), TOPICS)
+
+
+def _found(name: str, size: int, epsilon: float, seeds: Sequence[int]) -> Row:
+    documents, (words, public) = labelled(name, size), _public_words()
     known, noise = documents.project(words), noise_of_one_round(epsilon, DELTA)
-    public = public_knowledge(TextEmbedder().embed(words), TOPICS)
     begun = MODEL.started(known.vocabulary, public, np.random.default_rng(0))
     found = {}
     for rounds in ROUNDS:
@@ -59,11 +71,3 @@ def _found(name: str, size: int, epsilon: float, seeds: Sequence[int]) -> Row:
             each.append(normalized_mutual_info_score(documents.labels, topics))
         found[str(rounds)] = round(float(np.mean(each)), 3)
     return {"signal": round(size / (noise * TOPICS), 1), "nmi": found}
-
-
-def _given_up(row: Row, each: float) -> float:
-    """How much less mutual information there is after the rule's rounds than after the best number of those tried."""
-    found = {int(rounds): value for rounds, value in row["nmi"].items()}
-    asked = np.log(rounds_of_signal(row["signal"], each, max(ROUNDS)))
-    lost: float = max(found.values()) - float(np.interp(asked, np.log(list(found)), list(found.values())))
-    return round(lost, 3)

@@ -84,7 +84,8 @@ def topics(
         of_documents = {"documents": held, "quoted": documents, "over_time": over_time}
         _write_page(finished, html, out, labels=named.texts, model_only=model_only, **of_documents)
     more: dict[str, Any] = {"by_date": over_time.table()} if over_time else {}
-    more |= ({"moved": moved} if moved else {}) | ({} if groups is None else {"under": groups})
+    more |= {"moved": moved} if moved else {}
+    more |= {} if groups is None else {"under": groups}
     facts = {"run": finished.name, "model": finished.plan.model.name, "topics": found, "above_noise": above}
     return {**facts, **named.table(), **more}
 
@@ -203,6 +204,7 @@ def transform(
     out: Output,
 ) -> dict[str, Any]:
     """Finds the topics of new documents with the model of a finished run."""
+    from securetm.models.given_documents import NoKnownWords
     from securetm.reports.topics import documents_table, shares_csv, shares_parquet
 
     to = _results_beside(csv, out, parquet)
@@ -210,8 +212,6 @@ def transform(
     with out.late_bars() as bars:
         documents = finished.read(file, text, stages=bars)
     far = None if outliers is None else [row for row, near in enumerate(finished.nearness(documents)) if near < outliers]
-    from securetm.models.given_documents import NoKnownWords
-
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NoKnownWords)
         shares = finished.transform(documents)

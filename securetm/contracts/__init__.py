@@ -288,8 +288,8 @@ class TopicModel(Protocol):
 
     name: ClassVar[str]  # under which it is declared, and kept in files
     reads: ClassVar[frozenset[Reads]] = frozenset({Reads.COUNTS})
-    reads_words: ClassVar[bool] = True  # whether `infer` reads words; learning does unless `learns_words_only` says otherwise
-    learns_words_only: ClassVar[bool] = True  # whether a document without an agreed word has nothing to learn from
+    reads_words: ClassVar[bool] = True  # whether `infer` reads words; learning always does
+    learns_words_only: ClassVar[bool] = True  # whether there is nothing to learn from a document without an agreed word
     federated_defaults: ClassVar[Mapping[str, Any]] = {}  # settings of a federation that differ from those of one machine
     federated_rounds: ClassVar[int] = 1000  # of training, where a plan does not say
     budget_defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ further where documents or persons have a budget

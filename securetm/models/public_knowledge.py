@@ -27,13 +27,14 @@ class PublicKnowledge:
     topics: Array  # topics x words, float64: rows sum to one and no word is impossible
     vectors: Array  # words x dimensions, float32: rows of length 1, zeros for a word that the source does not know
     frequencies: Array | None = None  # words, float64: they sum to one, and each is above 0; None where there are none
-    rows: Array = field(default_factory=lambda: np.zeros((0, 0)))  # the vectors as they came, of length 1
+    rows: Array = field(
+        default_factory=lambda: np.zeros((0, 0))
+    )  # the vectors as they came, of length 1; a state keeps them elsewhere
 
     @classmethod
     def kept_in(cls, state: State) -> Self | None:
         """The public knowledge in a model's state; None where the training began without it."""
-        kept = {} if ROWS not in state else {"rows": state[ROWS]}
-        return cls(state[TOPICS], state[VECTORS], state.get(FREQUENCIES), **kept) if TOPICS in state else None
+        return cls(state[TOPICS], state[VECTORS], state.get(FREQUENCIES)) if TOPICS in state else None
 
     def arrays(self) -> Mapping[str, Array]:
         """For a state, without the vectors as they came."""

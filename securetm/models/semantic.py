@@ -29,8 +29,8 @@ from securetm.models.estimator import Count, Finite, Inside
 from securetm.models.fixed_order import plus, product_transposed
 from securetm.models.given_documents import check_embeddings
 from securetm.models.mixed_topics import BagDocuments, Completion, MixedTopics
-from securetm.models.noisy_counts import NoisedCounts, likely_counts
-from securetm.models.public_knowledge import ROWS, TOPICS, PublicKnowledge, clusters, of_length_one, row_sums
+from securetm.models.noisy_counts import NoisedCounts, likely_counts, public_words
+from securetm.models.public_knowledge import ROWS, TOPICS, clusters, of_length_one, row_sums
 from securetm.settings import require, within
 
 _GRID, _PART_GRID = 2.0**-14, 2.0**-10  # of an embedding's numbers, and of by how much of it a centre gets
@@ -255,9 +255,8 @@ class SemanticTopics(MixedTopics):
         noised = NoisedCounts.after(state, words, deviation, self.kept)
         if noised is None:
             return {"counts": np.maximum(words, 0.0)}
-        public = PublicKnowledge.kept_in(state)
-        frequencies, vectors = (None, None) if public is None else (public.frequencies, public.vectors)
-        expected = np.ones_like(words) if public is None else near_words(asked, public.rows)
+        frequencies, vectors = public_words(state)
+        expected = near_words(asked, state[ROWS]) if ROWS in state else np.ones_like(words)
         totals = noised.weight * noised.word_totals(frequencies)
         likely = likely_counts(noised.counts, np.sqrt(noised.variance), expected, totals, vectors)
         return {**noised.arrays(), "counts": likely / noised.weight}

@@ -130,7 +130,9 @@ class LearnedModel:
 
     def under(self, groups: int) -> list[list[int]]:
         """Returns the topics (from 0) in so many groups of like ones: by their centres of meaning, else by their words."""
-        require(1 <= groups <= len(self.components_), "", "under", groups, f"must be 1 to {len(self.components_)}, the topics")
+        require(
+            1 <= groups <= len(self.components_), "", "--under", groups, f"must be 1 to {len(self.components_)}, the topics"
+        )
         centres = self.state["centres"] if isinstance(self.model, SemanticTopics) else np.sqrt(self.components_)
         rows = of_length_one(centres)
         nearest = product_transposed(rows, clusters(rows, groups)).argmax(axis=1)
