@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from securetm.reports.terminal import show
 
 BENCH_COLUMNS = ("case", "ours", "unit", "peer", "theirs", "ratio", "limit", "of_limit")
 WIDEST = 100
+_EDGES, _OF_WORDS = 3, 20  # beside what stands in a column; the room of a column of words
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -26,7 +28,8 @@ def show_measured(result: Mapping[str, Any], to: Console) -> None:
     """Rows, tables, facts and curves; where a result names main columns, only these, and --json has all."""
     known = dict.fromkeys(column for row in result["rows"] for column in row)
     main = BENCH_COLUMNS if "bench" in result else result.get("columns", known)
-    show([_table("", result["rows"], [column for column in known if column in main]), *_tables(result)], to)
+    tables = [_table("", result["rows"], [column for column in known if column in main]), *_tables(result)]
+    show([piece for table in tables for piece in _pieces(table, to.width)], to)
     facts = {name: value for name, value in result.items() if name != "rows" and not isinstance(value, list | dict)}
     show([Paragraph(f"{name}: {value}") for name, value in facts.items()], to)
     if result.get("missing"):
@@ -65,6 +68,28 @@ def _table(title: str, rows: Rows, columns: Sequence[str], caption: str = "") ->
     cells = tuple(tuple(_cell(row.get(column)) for column in columns) for row in rows)
     heads = tuple(column.replace("_", " ") for column in columns)
     return Table(heads, cells, caption, title, numeric=numeric, whole=numeric)
+
+
+def _pieces(table: Table, width: int) -> list[Table]:
+    """The table below itself, so many columns at a time as the terminal holds; each piece names its rows."""
+    needed = [
+        max(len(head), *(len(str(row[n])) for row in table.rows)) + _EDGES if n in table.numeric else _OF_WORDS
+        for n, head in enumerate(table.columns)
+    ]
+    if not table.rows or sum(needed) <= width:
+        return [table]
+    pieces, columns = [], [0]
+    for n in range(1, len(needed) + 1):
+        if n == len(needed) or (len(columns) > 1 and sum(needed[at] for at in (*columns, n)) > width):
+            numeric = [at for at, column in enumerate(columns) if column in table.numeric]
+            rows = tuple(tuple(row[at] for at in columns) for row in table.rows)
+            heads = tuple(table.columns[at] for at in columns)
+            pieces.append(
+                replace(table, columns=heads, rows=rows, numeric=numeric, whole=numeric, caption="", title=table.title)
+            )
+            columns = [0]
+        columns.append(n)
+    return pieces
 
 
 def _cell(value: Any) -> str:

@@ -20,12 +20,12 @@ import numpy as np
 
 import securetm.models
 from lab.bench.semantic_judged import Topics, judged, summary
-from lab.federations import FederatedRun, dealt_out, federated
+from lab.federations import FederatedRun, begun, dealt_out, federated
 from lab.keeping import KeptRows, Key, fits
 from lab.measuring import OnProgress, Row, beside, record, told
 from lab.peers.other_packages import PeerMissing
 from lab.peers.semantic import SemanticPackages
-from lab.research_corpora import FILE, PUBLIC, research_file
+from lab.research_corpora import FILE, M10, PUBLIC, research_file
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.text_embeddings import TextEmbedder
 from securetm.errors import BadSetting
@@ -33,8 +33,10 @@ from securetm.models.quality import named_topics
 
 CORPORA = {"StackOverflow": PUBLIC[1], "TagMyNews": PUBLIC[0], "20 Newsgroups": FILE}
 TOPICS, PARTIES, ROUNDS, DELTA, WORDS = 20, 10, 8, 1e-6, 2_000
+START = "start"  # clusters of public words, before any round
 OURS: Mapping[str, Mapping[str, Any]] = {
     "masked": {"profile": "masked"},
+    START: {"profile": "masked"},
     **{
         f"epsilon {epsilon:g}": {"profile": "dp-central", "privacy": {"epsilon": epsilon, "delta": DELTA}}
         for epsilon in (1.0, 3.0)
@@ -48,7 +50,8 @@ PEERS = {
     "fastopic": "FASTopic",
 }
 SEEDS = {
-    OPEN: 2,
+    START: 1,
+    OPEN: 5,
     **dict.fromkeys(("epsilon 1", "epsilon 3"), 5),
     **dict.fromkeys(("bertopic", "bertopic-means"), 3),
     "s3": 5,
@@ -112,7 +115,7 @@ def _piece(key: Key) -> Row:
 @cache
 def labelled(name: str, documents: int | None) -> Corpus:
     """The documents with their embeddings; with a number of them, so many at random."""
-    with gzip.open(research_file(CORPORA[name]), "rt", encoding="utf-8") as stream:
+    with gzip.open(research_file({**CORPORA, "M10": M10}[name]), "rt", encoding="utf-8") as stream:
         read = [json.loads(line) for line in stream]
     some = np.sort(np.random.default_rng(0).permutation(len(read))[:documents])
     texts, labels = ([read[number][what] for number in some] for what in ("text", "label"))
@@ -120,19 +123,27 @@ def labelled(name: str, documents: int | None) -> Corpus:
 
 
 def _ours(corpus: Corpus, key: Key) -> tuple[Topics, Row]:
-    _compile(key["system"])
-    run = _federated(corpus, key["system"], key["seed"])
-    known = corpus.project(run.words)
-    shares = run.model.infer(run.state, known)
-    words = named_topics(run.model.topics(run.state), run.words)
-    facts = {"seconds": round(run.seconds, 2), "processor": round(run.processor, 2), "spent": run.spent}
-    return Topics(shares, shares.argmax(axis=1), words), facts
+    if key["system"] == START:
+        with begun(dealt_out(corpus, PARTIES), "english", _tables_of(START, key["seed"])) as folder:
+            agreed = folder.agreement
+            model, listed = agreed.model, agreed.words or ()
+            state, facts = agreed.start(listed), {"seconds": 0.0, "processor": 0.0, "spent": None}
+    else:
+        _compile(key["system"])
+        run = _federated(corpus, key["system"], key["seed"])
+        model, state, listed = run.model, run.state, run.words
+        facts = {"seconds": round(run.seconds, 2), "processor": round(run.processor, 2), "spent": run.spent}
+    shares = model.infer(state, corpus.project(listed))
+    return Topics(shares, shares.argmax(axis=1), named_topics(model.topics(state), listed)), facts
 
 
 def _federated(corpus: Corpus, system: str, seed: int) -> FederatedRun:
+    return federated(dealt_out(corpus, PARTIES), "english", _tables_of(system, seed))
+
+
+def _tables_of(system: str, seed: int) -> Mapping[str, Any]:
     model, training = {"name": "semantic", "n_topics": TOPICS}, {"rounds": ROUNDS, "vectors": "minilm"}
-    tables = {"seed": seed, "model": model, "training": training, **OURS[system]}
-    return federated(dealt_out(corpus, PARTIES), "english", tables)
+    return {"seed": seed, "model": model, "training": training, **OURS[system]}
 
 
 @cache
@@ -156,7 +167,13 @@ def _packages(name: str, documents: int | None) -> SemanticPackages:
 
 # ---- all of them side by side --------------------------------------------------------------------------------------------
 
-NAMES = {"masked": "ours, no budget", "epsilon 1": "ours, epsilon 1", "epsilon 3": "ours, epsilon 3", **PEERS}
+NAMES = {
+    START: "ours, nothing learned",
+    "masked": "ours, no budget",
+    "epsilon 1": "ours, epsilon 1",
+    "epsilon 3": "ours, epsilon 3",
+    **PEERS,
+}
 COMPARED = {  # our form without a budget beside each package: what, its unit, and whether more is better
     "f1": ("macro F1 of a logistic regression on topic shares", "F1", True),
     "nmi": ("normalised mutual information of topics and labels", "NMI", True),

@@ -38,16 +38,19 @@ def topics(
     by_date: Annotated[
         str | None, typer.Option(metavar="PERIOD", help="Show each topic's share of the documents of every year, month or day.")
     ] = None,
+    by_label: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Show the topics of the documents of every label, as this column says.")
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write one page with map, bars and search to this file.")] = None,
     documents: Annotated[
         bool, typer.Option("--documents", help="With --html: show documents behind the topics, of --party or of --corpus.")
     ] = False,
     model_only: Annotated[bool, typer.Option("--model-only", help="With --html: only what follows from the model.")] = False,
     party: Annotated[
-        str | None, typer.Option(help="With --by-date or --documents: the documents of this party of a simulation.")
+        str | None, typer.Option(help="With --by-date, --by-label or --documents: those of this party of a simulation.")
     ] = None,
     corpus: Annotated[
-        Path | None, typer.Option(help="With --by-date or --documents: a file of documents that is not in the run.")
+        Path | None, typer.Option(help="With --by-date, --by-label or --documents: a file that is not in the run.")
     ] = None,
     text: Text = None,
     date: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the date, unless it is called so.")] = None,
@@ -60,13 +63,16 @@ def topics(
 ) -> dict[str, Any]:
     """Shows the topics of a finished run, heaviest words first. Labels that people gave to topics stand beside them."""
     from securetm.reports.topic_page import shares_everywhere
-    from securetm.reports.topics import groups_table, moved_table, over_time_table, topics_csv, topics_table
+    from securetm.reports.topics import groups_table, labels_table, moved_table, over_time_table, topics_csv, topics_table
+    from securetm.runs.finished import topics_by_label
 
     to = _results_beside(csv, out)
     finished = _opened(run)
-    _check_page(html, documents, model_only, (by_date, party, corpus))
-    held = _held(finished, by_date, documents, party, (corpus, text, date))
+    _check_page(html, documents, model_only, (by_date or by_label, party, corpus))
+    asked = documents or by_date is not None or by_label is not None
+    held = _held(finished, asked, party, corpus, (text, date, by_label))
     over_time = _over_time(finished, held, by_date)
+    of_labels = None if by_label is None else topics_by_label(finished, held)
     groups = None if under is None else finished.under(under)
     found, named = finished.topics(words), _labelled(finished, label or [], labels)
     above = finished.above_noise(words)
@@ -80,10 +86,13 @@ def topics(
         topics_csv(finished.heaviest_words(words), named.texts, csv, private=finished.is_adapted())
     if over_time is not None:
         out.results.print(over_time_table(over_time, found, named.texts, out.results.width))
+    if of_labels is not None:
+        out.results.print(labels_table(of_labels, found, named.texts))
     if html is not None:
         of_documents = {"documents": held, "quoted": documents, "over_time": over_time}
         _write_page(finished, html, out, labels=named.texts, model_only=model_only, **of_documents)
     more: dict[str, Any] = {"by_date": over_time.table()} if over_time else {}
+    more |= {"by_label": of_labels.table()} if of_labels else {}
     more |= {"moved": moved} if moved else {}
     more |= {} if groups is None else {"under": groups}
     facts = {"run": finished.name, "model": finished.plan.model.name, "topics": found, "above_noise": above}
@@ -115,7 +124,7 @@ def _check_page(
     """Refuses options of a page that do not go together, before anything is read."""
     from securetm.reports.files import check_writable
 
-    by_date, party, corpus = given
+    by_group, party, corpus = given
     whose = party or corpus
     require(html is not None or not documents, "", "--documents", documents, "is of use with --html only")
     require(html is not None or not model_only, "", "--model-only", model_only, "is of use with --html only")
@@ -123,7 +132,11 @@ def _check_page(
         not documents or whose is not None, "", "--documents", documents, "needs --party or --corpus, which say whose they are"
     )
     require(
-        not model_only or not (documents or by_date), "", "--model-only", model_only, "leaves no room for documents or dates"
+        not model_only or not (documents or by_group),
+        "",
+        "--model-only",
+        model_only,
+        "leaves no room for documents, dates or labels",
     )
     if html is not None:
         check_writable(html)
@@ -131,22 +144,23 @@ def _check_page(
 
 def _held(
     finished: FinishedRun,
-    period: str | None,
-    documents: bool,
+    asked: bool,
     party: str | None,
-    given: tuple[Path | None, str | None, str | None],
+    file: Path | None,
+    columns: tuple[str | None, str | None, str | None],
 ) -> dict[str, Corpus]:
     """The documents in the run's folder or of a file, by whose they are; none where they are not asked for."""
     from securetm.runs.finished import documents_in
 
-    file, text, date = given
-    if period is None and not documents:
-        needed = "is of use with --by-date or --documents only"
-        for name, value in (("--party", party), ("--corpus", file), ("--text", text), ("--date", date)):
+    text, date, label = columns
+    if not asked:
+        needed = "is of use with --by-date, --by-label or --documents only"
+        given = {"--party": party, "--corpus": file, "--text": text, "--date": date}
+        for name, value in given.items():
             require(value is None, "securetm topics", name, value, needed)
         return {}
     require(file is None or party is None, "", "--party", party, "names a party of the run, and --corpus other documents")
-    return documents_in(finished, party) if file is None else {str(file): finished.read(file, text, date)}
+    return documents_in(finished, party) if file is None else {str(file): finished.read(file, text, date, label=label)}
 
 
 def _over_time(finished: FinishedRun, held: dict[str, Corpus], period: str | None) -> TopicsByDate | None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from securetm.contracts import Budget, Profile, TopicModel, Unit
-from securetm.corpus.word_vectors import GLOVE
+from securetm.corpus.text_embeddings import USUAL_SIZE
+from securetm.corpus.word_vectors import GLOVE, SENTENCE
 from securetm.errors import Unsound
 from securetm.models.moments import Moments, check_pairs
 from securetm.plans.schema import MOMENTS, NO_VECTORS, NUMBERS, PLAIN, PUBLIC, CorpusChoice, Plan
@@ -75,6 +76,9 @@ def check_completed(plan: Plan, profile: Profile, model: TopicModel) -> None:
         known = plan.training.vectors == GLOVE  # a file's or a folder's vectors are looked at when they are read
         problem = f"holds words apart from the embeddings that {plan.model.name} reads: take their sentence model's (minilm)"
         require(not (known and model.among_embeddings), "[training]", "vectors", GLOVE, problem)
+        known = model.among_embeddings and plan.training.vectors == SENTENCE
+        problem = f"gives {USUAL_SIZE} numbers to a word, and the embeddings of documents have {model.embedding_size}"
+        require(not known or model.embedding_size == USUAL_SIZE, "[training]", "vectors", SENTENCE, problem)
 
 
 def hidden_documents(plan: Plan, profile: Profile) -> str:

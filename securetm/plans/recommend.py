@@ -269,6 +269,8 @@ class _Choosing:
             source = VectorSource(training.vectors) if training.vectors else self._usual_vectors()
             digest = training.vectors_digest or source.digest  # a role that begins nothing need not have the vectors
             self._set("training", "the vectors that are here", start=PUBLIC, vectors=source.name, vectors_digest=digest)
+        elif self.model.among_embeddings and not training.start and not training.continue_from:
+            self._set("training", 'vectors = "minilm" begins at words, if that model made the embeddings', start=PLAIN)
 
     @property
     def _begins_public(self) -> bool:

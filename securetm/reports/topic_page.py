@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
@@ -22,7 +22,7 @@ from securetm.reports.files import write_report
 from securetm.reports.pages import page
 from securetm.reports.runs import of_use
 from securetm.reports.topics import MARK, NOT_TESTED, UNSURE, meaning
-from securetm.runs.finished import FinishedRun, TopicsByDate
+from securetm.runs.finished import FinishedRun, TopicsByDate, readable_rows
 from securetm.version import __version__
 from securetm.wording import counted, upward, upward_figure
 
@@ -38,6 +38,14 @@ class TopicDocument:
     date: str = ""
 
 
+class MappedDocument(NamedTuple):
+    """A document on the map of topics: between those that it has more of than an even share."""
+
+    number: int  # in the order in which they were read, from 1
+    words: str
+    pulls: tuple[tuple[int, float], ...]  # topics and parts of the whole, the largest first
+
+
 @dataclass(frozen=True)
 class DocumentsBehind:
     """The strongest documents of each topic, at one party."""
@@ -46,6 +54,8 @@ class DocumentsBehind:
     shares: Array  # of each topic in all of these documents
     in_order: bool  # whether words are in reading order
     topics: tuple[tuple[TopicDocument, ...], ...]
+    mapped: tuple[MappedDocument, ...]
+    documents: int  # whose topics the model can tell
 
 
 @dataclass(frozen=True)
@@ -157,7 +167,10 @@ def _fewer_words(topics: Array) -> Array:
 
 
 MOST = 5  # documents of a topic
-_WORDS = 30  # of a document
+_MOST_MAPPED = 2000  # documents on the map, spread evenly over all
+_LEAST_PULL = 0.01
+_PULLS = 3  # topics between which a document lies
+_WORDS, _WORDS_ON_MAP = 30, 8  # of a document
 _LEAST_SHARE = 0.1  # of a document: below, a topic is not what it is about
 
 
@@ -165,11 +178,24 @@ def documents_behind(finished: FinishedRun, corpus: Corpus, whose: str) -> Docum
     """The strongest documents of each topic. Of two with the same share, the longer one comes first."""
     documents = corpus.project(finished.vocabulary)
     lengths = documents.lengths()
-    known = np.flatnonzero(lengths > 0)
+    known = readable_rows(finished.model, documents)
     shares = np.zeros((len(documents), len(finished.components_)))
     shares[known] = finished.model.infer(finished.state, documents.select(known))
     topics = tuple(_strongest(documents, lengths, column) for column in shares.T)
-    return DocumentsBehind(whose, shares.sum(axis=0) / max(len(known), 1), documents.tokens is not None, topics)
+    evenly = np.unique(np.linspace(0, len(known), _MOST_MAPPED, endpoint=False, dtype=np.int64))
+    spots = tuple(_mapped(documents, row, shares[row]) for row in (known[evenly] if len(known) else known).tolist())
+    return DocumentsBehind(
+        whose, shares.sum(axis=0) / max(len(known), 1), documents.tokens is not None, topics, spots, len(known)
+    )
+
+
+def _mapped(documents: Corpus, row: int, shares: Array) -> MappedDocument:
+    first = np.argsort(-shares, kind="stable")[:_PULLS]
+    above = np.sqrt(np.maximum(shares[first] - 1 / len(shares), 0))  # the root spreads them over more of the map
+    above[0] += not above.any()  # all shares are alike
+    parts = above / above.sum()
+    pulls = tuple((int(topic), float(part)) for topic, part in zip(first, parts, strict=True) if part >= _LEAST_PULL)
+    return MappedDocument(row + 1, _words_of(documents, row, _WORDS_ON_MAP), pulls)
 
 
 def _strongest(documents: Corpus, lengths: Array, shares: Array) -> tuple[TopicDocument, ...]:
@@ -179,14 +205,18 @@ def _strongest(documents: Corpus, lengths: Array, shares: Array) -> tuple[TopicD
 
 def _shown(documents: Corpus, row: int, share: float) -> TopicDocument:
     label, date = ("" if column is None else str(column[row]) for column in (documents.labels, documents.dates))
+    return TopicDocument(row + 1, share, _words_of(documents, row, _WORDS), label, date)
+
+
+def _words_of(documents: Corpus, row: int, most: int) -> str:
+    """The first words of a document in reading order; the commonest where the order is not known."""
     if documents.tokens is not None and documents.token_ends is not None:
         begin = documents.token_ends[row - 1] if row else 0
         words = documents.tokens[begin : documents.token_ends[row]]
     else:
         counts = documents.counts[[row]]
         words = counts.indices[np.argsort(-counts.data, kind="stable")]
-    more = " …" if len(words) > _WORDS else ""
-    return TopicDocument(row + 1, share, " ".join(documents.vocabulary[word] for word in words[:_WORDS]) + more, label, date)
+    return " ".join(documents.vocabulary[word] for word in words[:most]) + " …" * (len(words) > most)
 
 
 _UNPROTECTED = "No budget: the model may tell who is in it"
@@ -348,7 +378,11 @@ def _behind(behind: DocumentsBehind | None) -> dict[str, Any] | None:
         [(one.number, float(f"{one.share:.3g}"), *map(printable, (one.label, one.date, one.words))) for one in several]
         for several in behind.topics
     ]
-    return {"whose": printable(behind.whose), "in_order": behind.in_order, "topics": topics}
+    mapped = [
+        (one.number, printable(one.words), [(topic, float(f"{part:.3g}")) for topic, part in one.pulls])
+        for one in behind.mapped
+    ]
+    return {"whose": printable(behind.whose), "in_order": behind.in_order, "topics": topics, "mapped": mapped}
 
 
 _MOST_CELLS = 4000  # of the table of topics by party: with more, only the largest topics are in it

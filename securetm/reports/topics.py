@@ -13,7 +13,7 @@ from securetm.contracts import Array
 from securetm.foreign_text import csv_text
 from securetm.reports.document import Cell, Table, Words
 from securetm.reports.files import StandardOutput, write_report
-from securetm.runs.finished import TopicsByDate
+from securetm.runs.finished import TopicsByDate, TopicsByLabel
 from securetm.wording import counted
 
 MARK = "?"
@@ -121,6 +121,24 @@ def over_time_table(
         rows.append((str(place + 1), named, line_of_bars(each[:, place]), most, over_time.periods[peak]))
     columns, title = ("", "topic", ends, "most", "in"), f"Topics by {over_time.period}, {documents}"
     return Table(columns, tuple(rows), caption, title, numeric=(0, 3), whole=(2, 3, 4))
+
+
+_MOST_LABELS, _TOPICS_OF_LABEL = 100, 3
+
+
+def labels_table(by_label: TopicsByLabel, topics: Sequence[Sequence[str]], labels: Mapping[int, str]) -> Table:
+    """A row for each label: how many documents have it, and what they are mostly about."""
+    rows, kept = [], np.sort(np.argsort(-by_label.documents, kind="stable")[:_MOST_LABELS])
+    for name, documents, shares in zip(
+        np.array(by_label.labels)[kept], by_label.documents[kept], by_label.shares[kept], strict=True
+    ):
+        first = np.argsort(-shares, kind="stable")[:_TOPICS_OF_LABEL]
+        said = [f"{shares[topic]:.0%} {labels.get(int(topic)) or ' '.join(topics[topic][:3])}" for topic in first]
+        rows.append((name, f"{documents:,}", " · ".join(said)))
+    left_out = len(by_label.labels) - len(kept)
+    more = f" {counted(left_out, 'label')} with fewer documents are left out here." if left_out else ""
+    caption = f"The mean topic shares of the documents of each label, the largest first.{more}"
+    return Table(("label", "documents", "topics"), tuple(rows), caption, "Topics by label", numeric=(1,), whole=(1,))
 
 
 def merged_periods(over_time: TopicsByDate, most: int) -> Array:

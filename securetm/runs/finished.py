@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -230,9 +230,11 @@ class FinishedRun(LearnedModel):
         told = next((self.folder / name for name in (RESULT, REPORT) if (self.folder / name).is_file()), None)
         return read_json(told) if told else {}
 
-    def read(self, file: Path, text: str | None, date: str | None = None, stages: Stages | None = None) -> Corpus:
+    def read(
+        self, file: Path, text: str | None, date: str | None = None, stages: Stages | None = None, label: str | None = None
+    ) -> Corpus:
         """Reads new documents in the words of this run, also those that have none of these words."""
-        return self.read_whole(file, stages, text=text, date=date).project(self.vocabulary)
+        return self.read_whole(file, stages, text=text, date=date, label=label).project(self.vocabulary)
 
     def read_whole(
         self, file: Path, stages: Stages | None = None, *, text: str | None, date: str | None = None, label: str | None = None
@@ -252,7 +254,7 @@ class FinishedRun(LearnedModel):
 
 @dataclass(frozen=True, eq=False)
 class TopicsByDate:
-    """The mean share of every topic in the documents of every period. Documents without a known word count nowhere."""
+    """The mean share of every topic in the documents of every period. Documents that the model cannot read count nowhere."""
 
     period: str  # year, month or day
     periods: tuple[str, ...]  # in order, such as 2026-11; those between without a document too
@@ -265,24 +267,66 @@ class TopicsByDate:
         return {"period": self.period, "periods": list(self.periods), "documents": self.documents.tolist(), "shares": rows}
 
 
+@dataclass(frozen=True, eq=False)
+class TopicsByLabel:
+    """The mean share of every topic in the documents of every label."""
+
+    labels: tuple[str, ...]  # in order
+    documents: Array  # labels: how many documents there are, int64
+    shares: Array  # labels x topics, rows sum to one
+
+    def table(self) -> dict[str, Any]:
+        """Returns it ready for JSON."""
+        shares = np.round(self.shares, 6).tolist()
+        return {"labels": list(self.labels), "documents": self.documents.tolist(), "shares": shares}
+
+
 def topics_by_date(learned: LearnedModel, corpora: Mapping[str, Corpus], period: str = "month") -> TopicsByDate:
     """Returns the topics of these documents by date. `corpora` are named by whose they are, for the place of a wrong date."""
-    shares, periods = [np.zeros((0, len(learned.components_)))], list[str]()
+    found, counts, shares = _mean_shares(learned, corpora, lambda corpus, name: periods_of(corpus.dates, period, name))
+    ordered = all_periods(found, period)
+    places = np.searchsorted(ordered, found)
+    every, means = np.zeros(len(ordered), dtype=np.int64), np.full((len(ordered), len(learned.components_)), np.nan)
+    every[places], means[places] = counts, shares
+    return TopicsByDate(period, tuple(ordered), every, means)
+
+
+def topics_by_label(learned: LearnedModel, corpora: Mapping[str, Corpus]) -> TopicsByLabel:
+    """Returns the topics of these documents by their label: a class, a person, whatever the column of labels says."""
+
+    def labels_of(corpus: Corpus, name: str) -> list[str]:
+        if corpus.labels is None:
+            raise Mistake(
+                "the documents of {where} have no labels",
+                hint="name the column: --by-label COLUMN with --corpus FILE; those of a run have what it read as --label",
+                where=name,
+            )
+        return [str(label) for label in corpus.labels]
+
+    found, counts, shares = _mean_shares(learned, corpora, labels_of)
+    return TopicsByLabel(tuple(found), counts, shares)
+
+
+def _mean_shares(
+    learned: LearnedModel, corpora: Mapping[str, Corpus], groups_of: Callable[[Corpus, str], list[str]]
+) -> tuple[list[str], Array, Array]:
+    """The groups in order, how many documents each has, and the mean topic shares of these."""
+    shares, groups = [np.zeros((0, len(learned.components_)))], list[str]()
     for name, corpus in corpora.items():
-        found = periods_of(corpus.dates, period, name)  # of all documents, so that the place counts all of them
+        named = groups_of(corpus, name)  # of all documents, so that the place of a wrong one counts all of them
         for places, known in corpus.project(learned.vocabulary).parts():
-            kept = np.flatnonzero(known.lengths() > 0)
+            kept = readable_rows(learned.model, known)
             shares.append(np.asarray(learned.model.infer(learned.state, known.select(kept))))
-            periods += [found[row] for row in places[kept]]
-    ordered = all_periods(periods, period)
-    place_of = {one: place for place, one in enumerate(ordered)}
-    rows = np.array([place_of[one] for one in periods], dtype=np.int64)
-    sums = np.zeros((len(ordered), len(learned.components_)))
-    np.add.at(sums, rows, np.concatenate(shares))
-    counts = np.bincount(rows, minlength=len(ordered))
-    means = np.full(sums.shape, np.nan)
-    np.divide(sums, counts[:, None], out=means, where=counts[:, None] > 0)
-    return TopicsByDate(period, tuple(ordered), counts, means)
+            groups += [named[row] for row in places[kept]]
+    ordered, members = np.unique(np.array(groups, dtype=str), return_inverse=True)
+    counts, sums = np.bincount(members, minlength=len(ordered)), np.zeros((len(ordered), len(learned.components_)))
+    np.add.at(sums, members, np.concatenate(shares))
+    return ordered.tolist(), counts, sums / np.maximum(counts, 1)[:, None]
+
+
+def readable_rows(model: TopicModel, documents: Corpus) -> Array:
+    """The documents whose topics the model can tell: those with a word that it knows, unless it reads embeddings alone."""
+    return np.flatnonzero(documents.lengths() > 0) if model.reads_words else np.arange(len(documents))
 
 
 def documents_in(run: FinishedRun, party: str | None = None) -> dict[str, Corpus]:

@@ -173,6 +173,7 @@ function markChosen() {
     one.setAttribute("aria-selected", String(Number(one.dataset.topic) === state.topic));
     if (Number(one.dataset.topic) === state.topic) byId("map").setAttribute("aria-activedescendant", one.id);
   }
+  for (const one of byId("map").querySelectorAll(".documents circle")) one.classList.toggle("own", Number(one.dataset.topic) === state.topic);
   byId("map").querySelector(".numbers").replaceChildren(...numbers());
 }
 
@@ -190,9 +191,20 @@ function drawMap() {
   moveApart(wide, high);
   map.setAttribute("viewBox", `0 0 ${wide} ${high}`);
   const order = [...spots].sort((a, b) => b.r - a.r || a.topic - b.topic);
-  map.replaceChildren(...order.map(circle), drawn("g", { class: "numbers", "aria-hidden": "true" }),
+  map.classList.toggle("with-documents", Boolean(data.behind));
+  map.replaceChildren(...order.map(circle), drawn("g", { class: "documents", "aria-hidden": "true" }, ...documentSpots()),
+    drawn("g", { class: "numbers", "aria-hidden": "true" }),
     drawn("g", { class: "names", "aria-hidden": "true" }, ...names(order, wide, high)));
   markChosen();
+}
+
+// A document lies between the topics that it has more of than an even share; those behind the page are at the party's own place.
+function documentSpots() {
+  return (data.behind ? data.behind.mapped : []).map(([number, words, pulls]) => {
+    const at = (axis) => pulls.reduce((sum, [topic, part]) => sum + part * spots[topic][axis], 0) / pulls.reduce((sum, [, part]) => sum + part, 0);
+    return drawn("circle", { cx: at("x").toFixed(1), cy: at("y").toFixed(1), r: 2, "data-topic": pulls[0][0] },
+      drawn("title", {}, `Document ${number}: ${words}`));
+  });
 }
 
 // Circles that hide each other move apart until at most a third of their radii overlap, so that each can be clicked.
