@@ -298,7 +298,7 @@ def topics_by_label(learned: LearnedModel, corpora: Mapping[str, Corpus]) -> Top
         if corpus.labels is None:
             raise Mistake(
                 "the documents of {where} have no labels",
-                hint="name the column: --by-label COLUMN with --corpus FILE; those of a run have what it read as --label",
+                hint="name the column: --by-label COLUMN --corpus FILE; those of a run have the labels that it read",
                 where=name,
             )
         return [str(label) for label in corpus.labels]

@@ -51,6 +51,19 @@ def test_like_topics_stand_together_and_far_documents_have_none(run: Said, here:
     assert "far from it" in said.err
 
 
+def test_a_column_of_embeddings_begins_without_vectors_of_another_model(here: Path) -> None:
+    documents(here / "meant.jsonl", 200)
+    where = ("--corpus", "meant.jsonl", "--embedding", "vector", "--public", "embeddings=made elsewhere", "--parties", "4")
+    learned = ("--profile", "dp-central", "--epsilon", "3", "--model", "semantic", "--topics", "3", "--rounds", "2")
+    size = ("--set", "model.embedding_size=6", "--vocabulary", "english", "--no-comparison")
+    said = securetm("run", *where, *learned, *size, "--out", "runs/column", "--json")
+    assert said.code == 0, said.err
+    assert 'start = "plain"' in (here / "runs/column/plan.toml").read_text("utf-8")
+    refused = securetm("run", *where, *learned, *size, "--set", "training.vectors=minilm", "--out", "runs/never")
+    assert refused.code == 2
+    assert "384" in refused.err
+
+
 def test_a_model_without_centres_knows_no_far_documents(demo: Said, here: Path) -> None:
     said = securetm("transform", "runs/demo", "new.jsonl", "--outliers", "0.3")
     assert said.code == 2

@@ -55,6 +55,13 @@ def test_documents_of_a_party_and_of_a_file(here: Path, demo: Said) -> None:
     numbers = [number for topic in behind["topics"] for number, *_ in topic]
     assert numbers
     assert set(numbers) <= set(range(1, 61))
+    mapped = {number: pulls for number, _, pulls in behind["mapped"]}
+    assert sorted(mapped) == list(range(1, 61))
+    assert all(sum(part for _, part in pulls) == pytest.approx(1, abs=0.04) for pulls in mapped.values())
+    strongest = {
+        number: topic for topic, several in enumerate(behind["topics"]) for number, share, *_ in several if share > 0.5
+    }
+    assert all(mapped[number][0][0] == topic for number, topic in strongest.items())
     assert Path("north.html").stat().st_mode & 0o077 == 0
     said = securetm("topics", "runs/demo", "--html", "new.html", "--documents", "--corpus", "new.jsonl")
     assert said.code == 0, said.err

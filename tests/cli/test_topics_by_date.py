@@ -49,6 +49,17 @@ def test_shares_are_means_over_the_documents_of_a_period(run: FinishedRun) -> No
     assert said["documents"] == [len(corpus) for corpus in held]
 
 
+def test_shares_are_means_over_the_documents_of_a_label(run: FinishedRun, dated: Path) -> None:
+    said = securetm("topics", RUN, "--by-label", "party", "--corpus", dated.name, "--json")
+    assert said.code == 0, said.err
+    found = said.json["by_label"]
+    held = documents_in(run)
+    assert found["labels"] == sorted(held)
+    assert found["documents"] == [len(held[name]) for name in sorted(held)]
+    np.testing.assert_allclose(found["shares"], [run.transform(held[name]).mean(axis=0) for name in sorted(held)], atol=1e-5)
+    assert "Topics by label" in securetm("topics", RUN, "--by-label", "party", "--corpus", dated.name).out
+
+
 def test_a_table_shows_bars(run: FinishedRun) -> None:
     said = securetm("topics", RUN, "--by-date", "month")
     assert "2020-01 to 2024-12" in said.out
@@ -67,7 +78,8 @@ def test_a_file_of_other_documents(run: FinishedRun, dated: Path) -> None:
     [
         (("--by-date", "week"), "must be one of year, month, day"),
         (("--by-date", "year", "--party", "nobody"), "there is no party called 'nobody'"),
-        (("--party", "north"), "with --by-date or --documents only"),
+        (("--party", "north"), "with --by-date, --by-label or --documents only"),
+        (("--by-label", "label", "--corpus", "months.jsonl"), "label"),
         (("--by-date", "year", "--corpus", "new.jsonl"), "have no dates"),
         (("--by-date", "day", "--corpus", "months.jsonl"), "months.jsonl, document 2: '9999-99' names no day"),
     ],

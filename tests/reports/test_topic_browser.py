@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from securetm.federation.topic_labels import TopicLabels
-from securetm.reports.topic_page import write_topic_page
+from securetm.reports.topic_page import DocumentsBehind, MappedDocument, write_topic_page
 
 from .browser import Tab
 from .topics_shown import HOSTILE, shown
@@ -178,6 +178,21 @@ def test_words_that_noise_may_have_made_are_marked(tab: Tab, tmp_path: Path) -> 
     tab.open(written(tmp_path / "noised.html", above_noise=sure))
     assert tab.asks("document.querySelectorAll('#words .open').length") in (19, 20)
     assert "stand above the noise" in str(tab.asks("document.getElementById('noise').textContent"))
+
+
+def test_documents_lie_between_their_topics(tab: Tab, tmp_path: Path) -> None:
+    mapped = (MappedDocument(1, f"river {HOSTILE}", ((2, 1.0),)), MappedDocument(2, "court", ((2, 0.5), (3, 0.5))))
+    behind = DocumentsBehind("north", shown().shares, True, ((),) * 8, mapped, 2)
+    tab.open(written(tmp_path / "mapped.html", behind=behind))
+    assert failures(tab) == []
+    places = "[...document.querySelectorAll('{}')].map(c => [Number(c.getAttribute('cx')), Number(c.getAttribute('cy'))])"
+    (one, other), ((third,), (fourth,)) = (
+        tab.asks(places.format("#map .documents circle")),
+        [tab.asks(places.format(f"#spot-{topic} circle")) for topic in (2, 3)],
+    )
+    assert one == pytest.approx(third, abs=0.1)
+    assert other == pytest.approx(np.mean([third, fourth], axis=0), abs=0.1)
+    assert tab.asks("window.hurt") is None
 
 
 def test_a_screen_reader_finds_landmarks_tables_and_the_map(opened: Tab) -> None:
