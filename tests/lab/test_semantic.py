@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lab.bench.semantic import SEEDS, cases, goals
+from lab.bench.semantic import OURS, SEEDS, cases, goals
 from lab.bench.semantic_judged import Topics, judged, packed, summary, unpacked
 from lab.keeping import fits
 from securetm.corpus.corpus import Corpus
@@ -63,7 +63,7 @@ def test_seeds_are_compared_with_each_other() -> None:
 def test_a_fit_of_ours_is_of_this_source_and_one_of_a_package_is_not() -> None:
     keys = list(cases(None))
     assert len(keys) == 3 * sum(SEEDS.values())
-    assert all(("source" in key) == (key["system"] in ("masked", "epsilon 1", "epsilon 3")) for key in keys)
+    assert all(("source" in key) == (key["system"] in OURS) for key in keys)
     chosen = [key for key in keys if fits(key, ["system=s3", "seed=0"], "bench")]
     assert {key["corpus"] for key in chosen} == {"StackOverflow", "TagMyNews", "20 Newsgroups"}
     with pytest.raises(BadSetting):
