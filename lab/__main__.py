@@ -36,6 +36,7 @@ Name = Annotated[str, typer.Argument(help="Which; an unknown name lists those th
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and the tables on stderr.")]
 MISUSE, FAILURE, INTERRUPTED = 2, 3, 130
 
+PAPERS: Mapping[str, str] = {}  # their experiments come in scales
 REPRODUCTIONS: Mapping[str, str] = {  # the module, and its function where that is not `reproduce`
     "adapted-ngrams": "reproduce.adapted_ngrams",
     "additive-prodlda": "reproduce.additive_prodlda",
@@ -55,6 +56,7 @@ REPRODUCTIONS: Mapping[str, str] = {  # the module, and its function where that 
     "start-rule": "fits.rounds_and_starts:start_rule",
     "together-and-alone": "reproduce.together_and_alone",
     "usefulness-forecast": "fits.forecast_trials",
+    **PAPERS,
 }
 BENCHES: Mapping[str, str] = {
     name: f"bench.{name.replace('-', '_')}"
@@ -78,10 +80,16 @@ def reproduce(
         Path | None, typer.Option(metavar="FILE", help="Keep each case here as it comes, and make none of these again.")
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, max=256, help="Processes, where it can use several.")] = None,
+    scale: Annotated[str | None, typer.Option(help="How large a paper's experiment is: small, medium or paper.")] = None,
+    write: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write a paper's result as JSON and CSV, and each figure as SVG and PNG.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Reproduces a table or figure, ours beside theirs, in one run."""
-    _measure("reproduction", name, {"only": only or None, "keep": keep, "workers": workers}, data, json, html)
+    """Reproduces a table or figure, ours beside theirs, in one run. A paper's experiment keeps its cases by itself."""
+    sizes = {"only": only or None, "keep": keep, "workers": workers, "scale": scale or (name in PAPERS and "small") or None}
+    require(write is None or name in PAPERS, f"reproduce {name}", "--write", write, "is for papers' experiments")
+    _measure("reproduction", name, sizes, data, json, html, write)
 
 
 @app.command(short_help="Measure beside peers, in one run.", epilog="Example: python -m lab bench prodlda")
@@ -104,14 +112,25 @@ def bench(
     _measure("bench", name, sizes, data, json)
 
 
-def _measure(kind: str, name: str, sizes: dict[str, Any], data: Path | None, json: bool, html: Path | None = None) -> None:
+def _measure(
+    kind: str,
+    name: str,
+    sizes: dict[str, Any],
+    data: Path | None,
+    json: bool,
+    html: Path | None = None,
+    write: Path | None = None,
+) -> None:
+    from lab.papers.written import write_files
     from lab.shown import show_measured, write_measured
-    from securetm.reports.files import check_writable
+    from securetm.reports.files import check_folder, check_writable
     from securetm.reports.terminal import Bars, results, screen
 
     for file in (html, sizes["keep"]):
         if file is not None:
             check_writable(file)
+    if write is not None:
+        check_folder(write)
     with Bars(screen()) as bars:
         result = measure(kind, name, bars, {size: value for size, value in sizes.items() if value is not None}, data)
     show_measured(result, results(json))
@@ -120,6 +139,8 @@ def _measure(kind: str, name: str, sizes: dict[str, Any], data: Path | None, jso
         sys.stdout.write(json_text(json_document.dumps(finite, indent=2)) + "\n")
     if html is not None:
         write_measured(result, html)
+    if write is not None:
+        write_files(result, write)
 
 
 def measure(
@@ -137,7 +158,7 @@ def measure(
     for size, value in (sizes or {}).items():
         require(size in signature(run).parameters, f"{kind} {name}", f"--{size}", value, "is no size of this one")
     with looking_in(data):
-        corpus = {"corpus": corpus_in_words()} if kind == "reproduction" else {}
+        corpus = {"corpus": corpus_in_words()} if kind == "reproduction" and name not in PAPERS else {}  # papers name theirs
         return {**corpus, **run(on_progress=_telling(f"{kind} {name}", stages), **(sizes or {}))}
 
 

@@ -117,9 +117,23 @@ def within(limit: float, share: float, digits: int = 3, **facts: Any) -> Row:
 
 def record(bench: str, rows: Sequence[Row], *, missing: Sequence[str] = (), packages: Sequence[str] = (), **facts: Any) -> Row:
     """The result of a bench: the machine, the versions of these packages, further facts, and all rows."""
+    return {"bench": bench, "machine": machine(packages), **facts, "rows": list(rows), "missing": list(missing)}
+
+
+def machine(packages: Sequence[str] = ()) -> str:
+    """The machine, and the versions of these packages."""
     known = [platform.machine(), f"{os.cpu_count()} cores", f"Python {platform.python_version()}"]
-    machine = ", ".join([*known, *(f"{name} {version(name)}" for name in packages)])
-    return {"bench": bench, "machine": machine, **facts, "rows": list(rows), "missing": list(missing)}
+    return ", ".join([*known, *(f"{name} {version(name)}" for name in packages)])
+
+
+def mean_with_interval(values: Sequence[float]) -> tuple[float, float | None]:
+    """The mean, and half of its interval (95 %) by Student's t; no interval of one value."""
+    from scipy import stats
+
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return mean, None
+    return mean, float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / len(values) ** 0.5)
 
 
 def zipf_words(seed: int, shape: int | tuple[int, int], words: int) -> Array:

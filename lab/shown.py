@@ -13,7 +13,7 @@ from rich.text import Text
 from securetm.errors import BadSetting
 from securetm.figures import Curve, Figure
 from securetm.reports.charts import in_terminal
-from securetm.reports.document import Document, Paragraph, Section, Table, items, named_curves
+from securetm.reports.document import Document, Items, Paragraph, Section, Table, items, named_curves
 from securetm.reports.files import write_report
 from securetm.reports.pages import in_html
 from securetm.reports.terminal import show
@@ -25,15 +25,17 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def show_measured(result: Mapping[str, Any], to: Console) -> None:
-    """Rows, tables, facts and curves; where a result names main columns, only these, and --json has all."""
+    """Rows, tables, facts, claims and curves. Of a paper the tables stand for the rows; --json has all."""
     known = dict.fromkeys(column for row in result["rows"] for column in row)
     main = BENCH_COLUMNS if "bench" in result else result.get("columns", known)
-    tables = [_table("", result["rows"], [column for column in known if column in main]), *_tables(result)]
+    rows = [] if "claims" in result else [_table("", result["rows"], [column for column in known if column in main])]
+    tables = [*rows, *_tables(result)]
     show([piece for table in tables for piece in _pieces(table, to.width)], to)
     facts = {name: value for name, value in result.items() if name != "rows" and not isinstance(value, list | dict)}
     show([Paragraph(f"{name}: {value}") for name, value in facts.items()], to)
     if result.get("missing"):
         show([Paragraph(f"not measured: {', '.join(result['missing'])}", "warning")], to)
+    show((piece for claim in result.get("claims", ()) for piece in _claim(claim)), to)
     for figure in _figures(result):
         to.print(Text(f"{figure.y}: {figure.title}", style="bold"), Text(in_terminal(figure, min(to.width, WIDEST))), sep="\n")
 
@@ -56,6 +58,12 @@ def write_measured(result: Mapping[str, Any], path: Path) -> None:
     )
     corpus = f"Documents: {result['corpus']}." if "corpus" in result else ""
     write_report(path, in_html(Document(name, corpus, sections)))
+
+
+def _claim(claim: Mapping[str, str]) -> tuple[Paragraph, Items]:
+    """A claim of a paper with the verdict, and both figures."""
+    lines = (f"theirs: {claim['theirs']}", f"ours: {claim['ours']}", claim["why"])
+    return Paragraph(f"{claim['claim']}: {claim['verdict']}", "strong"), Items(lines)
 
 
 def _tables(result: Mapping[str, Any]) -> list[Table]:

@@ -7,15 +7,13 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score, f1_score, normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
-from lab.measuring import Row
+from lab.measuring import Row, mean_with_interval
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.text_embeddings import TextEmbedder
@@ -108,16 +106,8 @@ def _mean(corpus: str, system: str, of: Sequence[Row]) -> Row:
     row: Row = {"corpus": corpus, "system": system, "seeds": len(of)}
     row |= {name: of[0][name] for name in ("version", "spent") if of[0].get(name) is not None}
     for name in MEASURES:
-        row[name], away = _with_interval([one[name] for one in of])
-        row |= {} if away is None else {f"{name}_away": away}
+        mean, away = mean_with_interval([one[name] for one in of])
+        row |= {name: round(mean, 4)} | ({} if away is None else {f"{name}_away": round(away, 4)})
     hard = [unpacked(one[_HARD]) for one in of]
     agreement = [float(adjusted_rand_score(*pair)) for pair in combinations(hard, 2)]
     return row | ({"rand": round(float(np.mean(agreement)), 4)} if agreement else {})
-
-
-def _with_interval(values: Sequence[Any]) -> tuple[float, float | None]:
-    """The mean, and half of its interval by Student's t; nothing of one value."""
-    mean = round(float(np.mean(values)), 4)
-    if len(values) < 2:
-        return mean, None
-    return mean, round(float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / len(values) ** 0.5), 4)

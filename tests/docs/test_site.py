@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from mkdocs.exceptions import PluginError
 
-from docs.generate import cluster_page, scale_page, semantic_page
+from docs.generate import cluster_page, paper_pages, scale_page, semantic_page
 from docs.generate.choice_page import FILE as FILE_OF_CHOICE
 from docs.generate.choice_page import PICTURE, choice_page, picture
 from docs.generate.command_page import FILE, command_page
@@ -138,6 +138,11 @@ def test_the_decision_path_is_that_of_the_command() -> None:
 def test_the_page_of_semantic_topics_has_the_committed_figures() -> None:
     told = "run: python -m docs.generate.semantic_page"
     assert semantic_page.FILE.read_text("utf-8") == semantic_page.semantic_page(), told
+
+
+def test_the_pages_of_papers_have_the_committed_figures() -> None:
+    for file, text in paper_pages.paper_pages().items():
+        assert file.read_text("utf-8") == text, "run: python -m docs.generate.paper_pages"
 
 
 @pytest.mark.slow  # thousands of rounds are played for them

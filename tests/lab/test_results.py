@@ -14,6 +14,8 @@ from lab.bench.scale import PEERS, SIZES
 from lab.bench.scale_cases import ENGINES_OF, MODELS, ROUND
 from lab.fits.committed_figures import shown
 from lab.measuring import committed
+from lab.papers.experiment import HOLDS, IN_PART, NOT_HERE
+from lab.papers.written import as_csv
 from lab.peers.other_packages import TOMOTOPY
 from securetm.plans.profiles import profile_names
 from securetm.reports import committed_costs
@@ -43,6 +45,11 @@ def test_a_committed_result_is_whole(path: Path) -> None:
     if result.get("bench") != "scale":  # there, it names the peers that do not come to an end
         assert result.get("missing", []) == []
     assert result["rows"]
+    if "claims" in result:
+        assert path.stem == f"{result['reproduction']}-{result['scale']}"
+        assert all(set(claim.values()) & {HOLDS, IN_PART, NOT_HERE} and claim["why"] for claim in result["claims"])
+        assert path.with_suffix(".csv").read_text("utf-8") == as_csv(result)
+        return
     for row in result["rows"]:
         judged = (BY_PERPLEXITY | BY_LIKELIHOOD | BY_LABELS | BY_WORDS | BY_BOUNDS).get(result[kind], {"npmi", "diversity"})
         assert row.keys() >= ({"case", "ours", "unit"} if kind == "bench" else judged)

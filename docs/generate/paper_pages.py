@@ -1,0 +1,109 @@
+"""A page for each paper whose experiments were repeated, and its pictures, from the committed results.
+
+They are committed, and a test compares them: python -m docs.generate.paper_pages
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from docs.generate.folder_pages import ROOT
+from docs.generate.markdown import listed, page, table
+from lab.measuring import RESULTS, committed
+from lab.papers.pictures import figures_of, svg
+from lab.papers.written import in_file_name
+
+Row = Mapping[str, Any]
+_RESULTS = "../../lab/results/papers"  # from the pages
+
+
+def names() -> list[str]:
+    """The papers with a committed result of medium scale."""
+    return sorted(path.stem.removesuffix("-medium") for path in (RESULTS / "papers").glob("*-medium.json"))
+
+
+def paper_pages() -> dict[Path, str]:
+    """Every page and every picture, by its file."""
+    found = {}
+    for name in names():
+        result = committed(f"papers-{name}-medium")
+        found[ROOT / "docs" / "research" / f"paper-{name}.md"] = _page(result)
+        for figure, plots in figures_of(result).items():
+            found[ROOT / "docs" / "assets" / f"{_picture(name, figure)}.svg"] = svg(figure, plots)
+    return found
+
+
+def _picture(name: str, figure: str) -> str:
+    return f"paper-{name}-{in_file_name(figure)}"
+
+
+def _page(result: Row) -> str:
+    name = result["reproduction"]
+    return page(
+        "<!-- Made by `python -m docs.generate.paper_pages`: change that file, and not this one. -->",
+        f"# {result['paper']}",
+        result["about"],
+        "## Claim by claim",
+        table(("claim", "their figure", "ours", "verdict", "why"), map(_claim, result["claims"])),
+        *(
+            part
+            for figure in figures_of(result)
+            for part in (f"## {figure}", f"<!-- picture: {_picture(name, figure)}.svg -->", _titles(result, figure))
+        ),
+        "## Figures in numbers",
+        "Means over repetitions, with half of their intervals (95 %, Student's t).",
+        *(part for title, rows in result["tables"].items() for part in (f"### {title}", _table(rows))),
+        "## How it was made",
+        f"`{result['command']}` makes it again. It goes on where it was stopped, and `--write DIR` writes the result as JSON "
+        f"and CSV and each figure as SVG and PNG. All cases one after the other took {_time(result['case_seconds'])} here "
+        f"({result['workers']} at a time, on a machine that had other work); {result['machine']}, securetm "
+        f"{result['version']}; seeds {', '.join(map(str, result['seeds']))}. "
+        f"[The rows]({_RESULTS}/{name}-medium.csv), [the whole result]({_RESULTS}/{name}-medium.json).",
+        _reductions(result),
+        table(list(result["corpora"][0]), (list(map(_cell, row.values())) for row in result["corpora"])),
+    )
+
+
+def _claim(claim: Row) -> tuple[str, ...]:
+    return claim["claim"], claim["theirs"], claim["ours"], f"**{claim['verdict']}**", claim["why"]
+
+
+def _titles(result: Row, figure: str) -> str:
+    plots = figures_of(dict(result))[figure]
+    return listed(f"**{plot['title']}**: {plot['y']}, by {plot['x']}." for plot in plots)
+
+
+def _table(rows: list[Row]) -> str:
+    """A mean and its interval stand in one cell."""
+    columns = [column for column in rows[0] if not column.endswith("_away")]
+    return table([column.replace("_", " ") for column in columns], (list(_cells(row, columns)) for row in rows))
+
+
+def _cells(row: Row, columns: list[str]) -> Iterator[str]:
+    for column in columns:
+        away = row.get(f"{column}_away")
+        yield _cell(row.get(column)) + (f" ± {_cell(away)}" if away is not None else "")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "" if value is None else f"{value:,.3g}" if isinstance(value, float) else str(value)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"
+
+
+def _reductions(result: Row) -> str:
+    smaller = listed(result["reductions"])
+    return f"Smaller than in the paper:\n\n{smaller}" if smaller else "Nothing is smaller than in the paper."
+
+
+if __name__ == "__main__":
+    for file, text in paper_pages().items():
+        file.write_text(text, "utf-8")

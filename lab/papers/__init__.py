@@ -1,0 +1,1 @@
+"""The experiments of the papers that securetm follows: ours beside theirs, claim by claim."""

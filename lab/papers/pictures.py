@@ -1,0 +1,182 @@
+"""Figures of papers as pictures: panels of curves or bars with intervals, as SVG for a page and as PNG.
+
+An SVG takes its colours from the page, light or dark; a PNG is light.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from lab.measuring import Row
+
+_INK, _RULE = "#010101", "#020202"
+_SERIES = tuple(f"#0a0a{n:02d}" for n in range(10, 18))
+_LIGHT = ("#0f766e", "#1d4ed8", "#b45309", "#be185d", "#6d28d9", "#4d7c0f", "#0369a1", "#57534e")
+_DARK = ("#5eead4", "#93c5fd", "#fbbf24", "#f9a8d4", "#c4b5fd", "#bef264", "#7dd3fc", "#d6d3d1")
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.6)), (0, (6, 2, 1, 2)))
+_PANEL, _ACROSS, _LEGEND = (410, 270), 2, 24  # pixels; panels beside each other
+_NEEDLESS = r' id="[^"]*"| clip-path="[^"]*"|<defs>.*?</defs>|<metadata>.*?</metadata>|font-family: [^;"]*;? ?'
+_FONTS = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
+_STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "securetm",
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so that places are the same everywhere
+    "font.size": 11,
+    "text.parse_math": False,
+    "axes.facecolor": "none",
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right"), False),
+    **dict.fromkeys(("xtick.major.size", "ytick.major.size", "xtick.minor.size", "ytick.minor.size"), 0),
+}
+
+
+def figures_of(result: Row) -> dict[str, list[Row]]:
+    """The plots of a result by the figure of the paper that they belong to."""
+    figures: dict[str, list[Row]] = {}
+    for plot in result["plots"]:
+        figures.setdefault(plot["figure"], []).append(plot)
+    return figures
+
+
+def svg(title: str, plots: Sequence[Row]) -> str:
+    """The figure as a drawing that stands alone or in a page, in the colours of either."""
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    drawn = io.StringIO()
+    drawing = _drawing(plots, _INK, _RULE, _SERIES)
+    with matplotlib.rc_context(_STYLE):
+        FigureCanvasSVG(drawing).print_svg(drawn, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    wide, tall = (round(side * 72) for side in drawing.get_size_inches())
+    said = "; ".join(f"{plot['title']}: {plot['y']} by {plot['x']}, of {', '.join(plot['lines'])}" for plot in plots)
+    head = f'<svg class="drawn paper" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {tall}" role="img" '
+    named = f'aria-label="{escape(said)}" font-family="{_FONTS}">'
+    back = f'<rect x="0" y="0" width="{wide}" height="{tall}" rx="14" fill="var(--back)"/>'
+    return (
+        "\n".join([head + named, f"<title>{escape(title)}</title>", f"<style>{_scheme()}</style>", back, _inner(drawn)])
+        + "\n</svg>\n"
+    )
+
+
+def png(plots: Sequence[Row]) -> bytes:
+    """The figure on white, at twice the size of the page's."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    drawn, drawing = io.BytesIO(), _drawing(plots, "#1b2733", "#94a3b1", _LIGHT)
+    drawing.set_facecolor("white")
+    FigureCanvasAgg(drawing).print_png(drawn, metadata={"Software": None}, pil_kwargs={"dpi": (144, 144)})
+    return drawn.getvalue()
+
+
+def _scheme() -> str:
+    """Colours by the page's scheme; alone, by the system's."""
+    light, dark = (
+        "{ "
+        + " ".join(f"--{name}: {colour};" for name, colour in (*base, *((f"s{n}", one) for n, one in enumerate(of))))
+        + " }"
+        for base, of in (
+            ((("ink", "#1b2733"), ("line", "#94a3b1"), ("back", "#f3f6f8")), _LIGHT),
+            ((("ink", "#e6edf3"), ("line", "#66778a"), ("back", "#131b24")), _DARK),
+        )
+    )
+    return (
+        f".paper {light} @media (prefers-color-scheme: dark) {{ .paper {dark} }} "
+        f'[data-md-color-scheme="default"] .paper {light} [data-md-color-scheme="slate"] .paper {dark}'
+    )
+
+
+def _inner(drawn: io.StringIO) -> str:
+    text = drawn.getvalue()
+    begin = text.index("</defs>", text.index("<style")) + len("</defs>")
+    inner = re.sub(_NEEDLESS, "", text[begin : text.rindex("</svg>")], flags=re.DOTALL)
+    inner = re.sub(r'="[^"]*"', lambda found: re.sub(r"(\.\d)\d+", r"\1", found[0]).replace("\n", " "), inner)
+    named = {_INK: "ink", _RULE: "line", **{colour: f"s{n}" for n, colour in enumerate(_SERIES)}}
+    for colour, name in named.items():
+        inner = inner.replace(colour, f"var(--{name})")
+    return re.sub(r"\n\s*", "\n", inner).strip()
+
+
+# ---- the drawing ---------------------------------------------------------------------------------------------------------
+
+
+def _drawing(plots: Sequence[Row], ink: str, rule: str, colours: Sequence[str]) -> Any:
+    import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    names = list(dict.fromkeys(name for plot in plots for name in plot["lines"]))
+    across = min(_ACROSS, len(plots))
+    down, lines = -(-len(plots) // across), -(-len(names) // (across * 2))
+    wide, tall = across * _PANEL[0], down * _PANEL[1] + lines * _LEGEND + 16
+    inks = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), ink)
+    looks = {n: {"color": colours[k % len(colours)], "linestyle": _DASHES[k % len(_DASHES)]} for k, n in enumerate(names)}
+    with matplotlib.rc_context({**_STYLE, **inks, "grid.color": rule}):
+        drawing = Figure(figsize=(wide / 72, tall / 72), dpi=144, facecolor="none")
+        for place, plot in enumerate(plots):
+            left, top = place % across * _PANEL[0], place // across * _PANEL[1]
+            box = (left + 62) / wide, 1 - (top + _PANEL[1] - 48) / tall, (_PANEL[0] - 86) / wide, (_PANEL[1] - 100) / tall
+            axes = drawing.add_axes(box)
+            (_bars if plot.get("bars") else _lines)(axes, plot, looks)
+            _framed(axes, plot)
+        samples = [Line2D([], [], linewidth=2.4, **looks[name]) for name in names]
+        drawing.legend(samples, names, loc="lower center", ncols=across * 2, frameon=False, handlelength=2.6)
+    return drawing
+
+
+def _lines(axes: Any, plot: Row, looks: Row) -> None:
+    if plot.get("log"):
+        axes.set_xscale("log")
+    for name, points in plot["lines"].items():
+        shown = sorted(zip(points, plot["away"][name], strict=True), key=lambda pair: float(pair[0][0]))
+        axes.plot([x for (x, _), _ in shown], [y for (_, y), _ in shown], linewidth=2, clip_on=False, **looks[name])
+        for (x, y), away in shown:
+            _interval(axes, x, y, away, looks[name]["color"])
+
+
+def _bars(axes: Any, plot: Row, looks: Row) -> None:
+    from matplotlib.patches import Rectangle
+
+    width = 0.8 / len(plot["lines"])
+    for order, (name, points) in enumerate(plot["lines"].items()):
+        for (x, y), away in zip(points, plot["away"][name], strict=True):
+            left = x - 0.4 + order * width
+            axes.add_patch(Rectangle((left, 0), 0.9 * width, y, color=looks[name]["color"], linewidth=0, clip_on=False))
+            _interval(axes, left + 0.45 * width, y, away, axes.spines["left"].get_edgecolor())
+    axes.autoscale_view()
+
+
+def _interval(axes: Any, x: float, y: float, away: float | None, colour: Any) -> None:
+    if away:
+        axes.plot([x, x], [y - away, y + away], linewidth=1.3, color=colour, clip_on=False)
+
+
+def _framed(axes: Any, plot: Row) -> None:
+    """The axes with their marks, names and title."""
+    from matplotlib.ticker import MaxNLocator, NullLocator
+
+    places = sorted({float(x) for points in plot["lines"].values() for x, _ in points})
+    marks = {x: f"{x:g}" for x in places} | {float(x): name for x, name in enumerate(plot.get("marks", ()), 1)}
+    axes.xaxis.set_minor_locator(NullLocator())
+    shown = _apart(axes, list(marks))
+    axes.xaxis.set_ticks(shown, [marks[x] for x in shown])
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+    if plot.get("bars"):
+        axes.set_ylim(bottom=0)
+    axes.grid(axis="y", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.set_xlabel(plot["x"])
+    axes.set_title(plot["title"], loc="left", size=12, pad=24)
+    axes.text(0, 1.03, plot["y"], transform=axes.transAxes, size=10)
+
+
+def _apart(axes: Any, marks: list[float]) -> list[float]:
+    """The marks that have room beside each other: the first, and each that lies far enough from the one before."""
+    at = {x: float(axes.transData.transform((x, 0))[0]) for x in marks}
+    kept = marks[:1]
+    for x in marks[1:]:
+        if at[x] - at[kept[-1]] > 0.07 * axes.bbox.width:
+            kept.append(x)
+    return kept

@@ -1,0 +1,137 @@
+"""Experiments of papers: what is killed goes on, what is claimed follows from rows, and files hold what was made."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+import lab.measuring
+from docs.generate import paper_pages
+from lab.keeping import Key
+from lab.measuring import Row
+from lab.papers.experiment import (
+    HOLDS,
+    IN_PART,
+    NOT_HERE,
+    Claim,
+    Experiment,
+    Findings,
+    Scale,
+    curves,
+    means,
+    reproduced,
+    verdict,
+)
+from lab.papers.pictures import png, svg
+from lab.papers.written import write_files
+from securetm.errors import NotFound
+
+from .test_commands import refused
+
+MADE: list[Key] = []
+
+
+def squared(key: Key) -> Row:
+    """A row for a case; the fourth one ever is cut off."""
+    MADE.append(key)
+    if len(MADE) == 4:
+        raise KeyboardInterrupt
+    return {"square": key["n"] ** 2 + key["seed"]}
+
+
+def found(scale: Scale, rows: Sequence[Row]) -> Findings:
+    of = means(rows, ("who", "n"), ("square",))
+    plot = {"figure": "Figure 1", "title": "squares", "x": "n", "y": "square", **curves(of, "who", "n", "square")}
+    claim = Claim("squares grow", "they do", f"{of[-1]['square']:g}", verdict([of[-1]["square"] > of[0]["square"]]), "because")
+    return Findings(
+        (claim,), {"Squares": of}, (plot, {**plot, "title": "as bars", "bars": True, "marks": ["one", "two", "three"]})
+    )
+
+
+def cases(scale: Scale) -> list[Key]:
+    return [{"who": "we", "n": n, "seed": seed} for n in scale.sizes["numbers"] for seed in scale.seeds]
+
+
+SCALES = {name: Scale(name, (0, 1), {"numbers": (1, 2, 3)}, ("three numbers",)) for name in ("small", "medium")}
+SQUARES = Experiment(
+    "squares", "On squares", "Squares numbers.", SCALES, cases, squared, found, lambda _: [{"corpus": "none", "documents": 0}]
+)
+
+
+@pytest.fixture
+def nothing_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    MADE.clear()
+    yield
+    MADE.clear()
+
+
+@pytest.mark.usefixtures("nothing_made")
+def test_a_killed_run_goes_on_where_it_was_and_says_what_it_is() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        reproduced(SQUARES, "small")
+    told: list[tuple[int, int]] = []
+    result = reproduced(SQUARES, "small", on_progress=lambda *so_far: told.append(so_far))
+    assert len(MADE) == 4 + 3  # three were kept, one was cut off
+    assert told[-1] == (6, 6)
+    assert [(row["n"], row["seed"], row["square"]) for row in result["rows"]] == [
+        (n, seed, n * n + seed) for n in (1, 2, 3) for seed in (0, 1)
+    ]
+    assert result["command"] == "python -m lab reproduce squares --scale small"
+    assert result["reductions"] == ["three numbers"]
+    assert result["claims"][0]["verdict"] == HOLDS
+    (line,) = (line for line in result["tables"]["Squares"] if line["n"] == 3)
+    assert (line["repetitions"], line["square"]) == (2, 9.5)
+    assert line["square_away"] == pytest.approx(12.706 * 0.5, rel=1e-4)
+    with pytest.raises(NotFound):
+        reproduced(SQUARES, "huge")
+
+
+@pytest.mark.usefixtures("nothing_made")
+def test_files_and_the_page_hold_what_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    MADE.extend([{}] * 4)
+    result = reproduced(SQUARES, "medium", tmp_path / "kept.jsonl")
+    written = write_files(result, tmp_path / "papers")
+    assert [path.name for path in written] == [
+        f"squares-medium{end}" for end in (".json", ".csv", "-figure-1.svg", "-figure-1.png")
+    ]
+    assert json.loads(written[0].read_text("utf-8")) == json.loads(json.dumps(result))
+    rows = list(csv.DictReader(written[1].read_text("utf-8").splitlines()))
+    assert [float(row["square"]) for row in rows] == [row["square"] for row in result["rows"]]
+    monkeypatch.setattr(lab.measuring, "RESULTS", tmp_path)
+    monkeypatch.setattr(paper_pages, "RESULTS", tmp_path)
+    pages = {path.name: text for path, text in paper_pages.paper_pages().items()}
+    assert pages.keys() == {"paper-squares.md", "paper-squares-figure-1.svg"}
+    text = pages["paper-squares.md"]
+    assert f"| squares grow | they do | 9.5 | **{HOLDS}** | because |" in text
+    for part in (
+        "python -m lab reproduce squares --scale medium",
+        "- three numbers",
+        "<!-- picture: paper-squares-figure-1.svg -->",
+    ):
+        assert part in text
+
+
+def test_pictures_need_no_other_file_and_follow_the_page() -> None:
+    plots = found(SCALES["small"], [{"who": who, "n": n, "square": n * n} for who in ("we", "they & co") for n in (1, 2)]).plots
+    drawn = svg("Figure 1", plots)
+    assert drawn.startswith("<svg class=")
+    assert re.search("<text[^>]*>they &amp; co</text>", drawn)
+    assert "slate" in drawn
+    assert "http" not in drawn.replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert drawn == svg("Figure 1", plots)
+    assert png(plots)[1:4] == b"PNG"
+
+
+def test_a_verdict_is_of_all_comparisons() -> None:
+    assert [verdict(held) for held in ([True], [True, False], [False])] == [HOLDS, IN_PART, NOT_HERE]
+
+
+def test_only_papers_have_scales_and_files(tmp_path: Path) -> None:
+    assert "--scale" in refused("reproduce", "iftm", "--scale", "small")
+    assert "--write" in refused("reproduce", "default-model", "--write", str(tmp_path))
