@@ -55,6 +55,7 @@ REPRODUCTIONS: Mapping[str, str] = {  # the module, and its function where that 
     "settings-rule": "fits.settings",
     "start-rule": "fits.rounds_and_starts:start_rule",
     "together-and-alone": "reproduce.together_and_alone",
+    "use-and-leakage": "reproduce.use_and_leakage",
     "usefulness-forecast": "fits.forecast_trials",
     **PAPERS,
 }

@@ -1,0 +1,206 @@
+"""What each protection costs in use, and what attacks still get: recorded runs of many profiles and models, each audited.
+
+Use is how well a classifier tells the labels of documents that nobody trained on from their topics, over the same without
+protection. Leakage is what the best attack of a kind gets of the very run, over guessing. Half of the documents are held out,
+so that members can be told at one false alarm in a thousand. Where no attack of a kind is made for a model, it has no point.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sklearn.linear_model import LogisticRegression
+
+from lab.federations import begun, dealt_out
+from lab.keeping import KeptRows, Key, fits, made
+from lab.measuring import OnProgress, Row
+from lab.research_corpora import FILE, PUBLIC, research_file
+from securetm.auditing.plans import AuditPlan, read_audit_plan
+from securetm.auditing.record import Finding, Measured
+from securetm.auditing.runner import audit
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.readers import read_corpus
+from securetm.corpus.text_embeddings import TextEmbedder
+from securetm.corpus.tokeniser import prune
+from securetm.errors import BadSetting
+from securetm.federation.simulation.simulation import execute
+from securetm.runs.finished import FinishedRun, documents_of_run, held_out_rows
+from securetm.stages import Unwatched
+
+CORPORA: Mapping[str, tuple[str, int]] = {"StackOverflow titles": (PUBLIC[1], 10_000), "20 Newsgroups": (FILE, 8_000)}
+PARTIES, TOPICS, WORDS, HELD_OUT, DELTA = 5, 20, 800, 0.5, 1e-5
+RARE_WORDS, RARE = 400, (2, 3)  # words of the list that so many of the other documents have
+MODEL_ROUNDS: Mapping[str, int] = {"lda": 60, "moments": 1, "semantic": 8, "prodlda": 400}  # without a budget
+OPEN = "open"
+PROTECTIONS: Mapping[str, tuple[str, float]] = {  # the profile and its epsilon
+    OPEN: (OPEN, 0.0),
+    "masked": ("masked", 0.0),
+    "bfv": ("bfv", 0.0),
+    **{f"dp-central, epsilon {epsilon:g}": ("dp-central", epsilon) for epsilon in (1.0, 3.0, 8.0)},
+    "dp-distributed, epsilon 3": ("dp-distributed", 3.0),
+}
+LONG = {"prodlda": (OPEN, "masked")}  # models of hundreds of rounds, and the protections under which they are tried
+TEXTS, MEMBERS, FALSE_ALARMS = "texts", "members", 0.001
+MEASURES: Mapping[str, tuple[str, ...]] = {  # by what an attack looks for: what documents say, or who took part
+    TEXTS: (
+        "documents recovered exactly",
+        "documents whose own words are put together",
+        "documents of a round that are named in the pool",
+        "named documents that took part",
+        "words of one document alone whose nearest row is of the same document",
+        "rare words whose likeliest companion is of the same document",
+    ),
+    MEMBERS: tuple(f"members told at 0.1 % false alarms ({how})" for how in ("likelihood ratio", "loss", "word counts")),
+}
+ATTACKS = (
+    "centre_difference", "centre_inversion", "centre_updates", "decoder_inversion", "embedding_inversion",
+    "embedding_sum_inversion", "gradient_inversion", "membership", "membership_counts", "membership_transcript",
+    "rare_documents", "rare_rows", "sum_inversion", "update_inversion",
+)  # fmt: skip
+
+
+def reproduce(
+    on_progress: OnProgress | None = None, only: Sequence[str] = (), keep: Path | None = None, workers: int = 1
+) -> Row:
+    """Every model under every protection that takes it, on both corpora; `only` makes some of them."""
+    keys: list[Key] = [
+        {"corpus": corpus, "model": model, "protection": protection}
+        for corpus, model, protection in product(CORPORA, MODEL_ROUNDS, PROTECTIONS)
+        if protection in LONG.get(model, PROTECTIONS)
+    ]
+    wanted = [key for key in keys if fits(key, only, "use-and-leakage")]
+    if not wanted:
+        raise BadSetting("use-and-leakage", "--only", " ".join(only), "fits no case")
+    rows = [{**key, **row} for key, row in zip(wanted, made(wanted, _row, KeptRows(keep), workers, on_progress), strict=True)]
+    facts = {"parties": PARTIES, "topics": TOPICS, "words": WORDS, "held_out": HELD_OUT, "delta": DELTA}
+    sizes = {"documents": {corpus: documents for corpus, (_, documents) in CORPORA.items()}, "rounds": dict(MODEL_ROUNDS)}
+    return {"reproduction": "use-and-leakage", **facts, **sizes, "rows": [with_ratio(row, rows) for row in rows]}
+
+
+# ---- one run -----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _labelled(name: str) -> tuple[Corpus, tuple[str, ...]]:
+    """The documents, with embeddings; and a public list, made of as many others of the same kind.
+
+    It has their most frequent words, and rare ones, as a dictionary has: what a single document says shows in these.
+    """
+    file, documents = CORPORA[name]
+    corpus = read_corpus(research_file(file), embed=TextEmbedder().embed)
+    order = np.random.default_rng(0).permutation(len(corpus))
+    ours, others = (np.sort(part) for part in (order[:documents], order[documents : 2 * documents]))
+    public = corpus.select(others)
+    held = np.bincount(public.counts.indices, minlength=len(public.vocabulary))
+    rare = np.random.default_rng(1).permutation(np.flatnonzero((held == RARE[0]) | (held == RARE[1])))[:RARE_WORDS]
+    words = dict.fromkeys((*prune(public, max_words=WORDS), *(public.vocabulary[word] for word in rare)))
+    return corpus.select(ours), tuple(words)
+
+
+def tables_of(key: Key) -> dict[str, Any]:
+    """The run's plan, but for its words."""
+    model, (profile, epsilon) = key["model"], PROTECTIONS[key["protection"]]
+    documents = int(CORPORA[key["corpus"]][1] * (1 - HELD_OUT))
+    training: dict[str, Any] = {
+        "held_out": HELD_OUT,
+        "documents": documents,
+    }  # by which a plan chooses its rounds under a budget
+    if not epsilon:
+        training["rounds"] = MODEL_ROUNDS[model]
+    if model == "semantic":
+        training["vectors"] = "minilm"
+    privacy = {"epsilon": epsilon, "delta": DELTA} if epsilon else {}
+    return {"profile": profile, "model": {"name": model, "n_topics": TOPICS}, "training": training, "privacy": privacy}
+
+
+def _row(key: Key) -> Row:
+    corpus, words = _labelled(key["corpus"])
+    with begun(dealt_out(corpus, PARTIES), words, tables_of(key), recorded=True) as run:
+        result = execute(run, Unwatched())
+        finished = FinishedRun.open(run.path)
+        documents = documents_of_run(finished)
+        assert documents is not None
+        unseen = documents.select(held_out_rows(documents, [finished]))
+        right, judged = _classified(finished.transform(unseen), np.asarray(unseen.labels))
+        found = audit(_attempts(), run.path, minutes=None, workers=1).findings
+    own = [one for one in found if one.run.profile == PROTECTIONS[key["protection"]][0]]
+    leaks = {kind: _best(own, measures) for kind, measures in MEASURES.items()}
+    return {
+        "spent": result["spent"][0]["epsilon"],
+        "rounds": result["rounds"],
+        "right": right,
+        "judged": judged,
+        "megabytes": round(result["bytes_up"] / 1e6 / PARTIES / max(result["rounds"], 1), 4),
+        "seconds": round(result["seconds"], 1),
+        **{f"{kind}_{name}": value for kind, leak in leaks.items() for name, value in leak.items()},
+    }
+
+
+def _classified(shares: Any, labels: Any) -> tuple[int, int]:
+    """How many labels of one half of the documents a classifier tells that learned from the other half."""
+    known, tried = np.array_split(np.random.default_rng(0).permutation(len(labels)), 2)
+    model = LogisticRegression(max_iter=300, C=10.0).fit(shares[known], labels[known])
+    return int((model.predict(shares[tried]) == labels[tried]).sum()), len(tried)
+
+
+@cache
+def _attempts() -> AuditPlan:
+    """Of the plan `full` the trials that look for texts or members."""
+    plan = read_audit_plan("full")
+    trials = tuple(trial for trial in plan.trials if trial.attack in ATTACKS)
+    return dataclasses.replace(plan, trials=trials, refusals=(), moves=())
+
+
+def _best(found: Sequence[Finding], measures: Sequence[str]) -> Row:
+    """What the best attack gets over guessing, with its interval and what a perfect one would; nothing where none was made."""
+    gained = [
+        (one, measured, _guessed(one, measured))
+        for one in found
+        for measured in (one.outcome.measured, *one.outcome.beside)
+        if measured.measure in measures and measured.value is not None and measured.of != 0
+    ]
+    if not gained:
+        return {}
+    best, measured, guessed = max(gained, key=lambda one: _over(one[1].value or 0.0, one[2]))
+    figures = {"": measured.value or 0.0, "_low": measured.low, "_high": measured.high, "_ceiling": measured.ceiling}
+    over = {f"gained{name}": round(_over(value, guessed), 4) for name, value in figures.items()}
+    return {"attack": best.attempt.attack, "measure": measured.measure, "adversary": best.attempt.adversary, **over}
+
+
+def _guessed(one: Finding, measured: Measured) -> float:
+    """What guessing gets: of members what is allowed of false alarms, else what the same attack got on random numbers."""
+    if measured.measure in MEASURES[MEMBERS]:
+        return FALSE_ALARMS
+    chance = one.outcome.chance
+    same = chance is not None and chance.measure == measured.measure
+    return (chance.value if same and chance else measured.by_chance) or 0.0
+
+
+def _over(value: float, guessed: float) -> float:
+    return max(value - guessed, 0.0) / (1.0 - guessed)
+
+
+# ---- beside the run without protection ---------------------------------------------------------------------------------
+
+
+def with_ratio(row: Row, rows: Sequence[Row]) -> Row:
+    """The row with its use over that of the same model without protection, and the interval of both shares together."""
+    plain = next((one for one in rows if (one["corpus"], one["model"], one["protection"]) == _plain_of(row)), None)
+    if plain is None:
+        return row
+    use, without = row["right"] / row["judged"], plain["right"] / plain["judged"]
+    away = stats.norm.ppf(0.975) * math.sqrt((1 - use) / row["right"] + (1 - without) / plain["right"])
+    ends = {"use_low": use / without * math.exp(-away), "use_high": use / without * math.exp(away)}
+    return {**row, "use": round(use / without, 4), **{name: round(end, 4) for name, end in ends.items()}}
+
+
+def _plain_of(row: Row) -> tuple[str, str, str]:
+    return row["corpus"], row["model"], OPEN
