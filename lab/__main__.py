@@ -36,7 +36,7 @@ Name = Annotated[str, typer.Argument(help="Which; an unknown name lists those th
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and the tables on stderr.")]
 MISUSE, FAILURE, INTERRUPTED = 2, 3, 130
 
-PAPERS: Mapping[str, str] = {}  # their experiments come in scales
+PAPERS: Mapping[str, str] = {"gfedntm": "papers.gfedntm"}  # their experiments come in scales
 REPRODUCTIONS: Mapping[str, str] = {  # the module, and its function where that is not `reproduce`
     "adapted-ngrams": "reproduce.adapted_ngrams",
     "additive-prodlda": "reproduce.additive_prodlda",

@@ -40,12 +40,20 @@ class LdaNodes:
     validation_documents: int = 1_000
     shortest: int = 150
     longest: int = 250
+    shared: int | None = None  # topics that all nodes have; the others are dealt out to them. None: every node has every topic
     falling: float = 0.0  # the power of its rank by which a word is rarer, as in natural texts; 0: all words are drawn alike
 
     @property
     def concentration(self) -> float:
         """The Dirichlet parameter of a document's topics."""
         return 50.0 / self.topics if self.alpha is None else self.alpha
+
+    def topics_of(self, node: int) -> Array:
+        """The topics of a node, of which 0 is the first."""
+        if self.shared is None:
+            return np.arange(self.topics)
+        own = (self.topics - self.shared) // self.nodes
+        return np.append(np.arange(self.shared), self.shared + node * own + np.arange(own))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +83,17 @@ def lda_nodes(settings: LdaNodes, seed: int = 0) -> SyntheticNodes:
     train, validation, theta, validation_theta = {}, {}, {}, {}
     for number, node_seed in enumerate(node_seeds, 1):
         name, rng = f"node-{number}", np.random.default_rng(node_seed)
-        theta[name] = _mixtures(settings, settings.documents, rng)
+        held = settings.topics_of(number - 1)
+        theta[name] = _mixtures(settings, held, settings.documents, rng)
         train[name] = _documents(theta[name], cumulative, vocabulary, settings, name, rng)
-        validation_theta[name] = _mixtures(settings, settings.validation_documents, rng)
+        validation_theta[name] = _mixtures(settings, held, settings.validation_documents, rng)
         validation[name] = _documents(validation_theta[name], cumulative, vocabulary, settings, f"{name} validation", rng)
     return SyntheticNodes(settings, train, validation, beta, theta, validation_theta)
 
 
-def _mixtures(settings: LdaNodes, documents: int, rng: np.random.Generator) -> Array:
-    theta: Array = rng.dirichlet(np.full(settings.topics, settings.concentration), size=documents)
+def _mixtures(settings: LdaNodes, held: Array, documents: int, rng: np.random.Generator) -> Array:
+    theta = np.zeros((documents, settings.topics))
+    theta[:, held] = rng.dirichlet(np.full(len(held), settings.concentration), size=documents)
     return theta
 
 

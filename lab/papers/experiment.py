@@ -77,6 +77,7 @@ def reproduced(
         raise NotFound(f"scale of {experiment.name}", scale, tuple(experiment.scales))
     size = experiment.scales[scale]
     cases, source = experiment.cases(size), source_of(experiment.make)
+    corpora = list(experiment.corpora(size))  # refuses before anything is made
     keys = [{"paper": experiment.name, **case, "source": source} for case in cases]
     rows = made(
         keys, partial(_row, experiment.make), KeptRows(keep or _usual_file(experiment.name, scale)), workers, on_progress
@@ -96,7 +97,7 @@ def reproduced(
         "workers": workers,
         "case_seconds": round(sum(row["seconds"] for row in rows), 1),  # of all cases, as if one came after the other
         "reductions": list(size.reductions),
-        "corpora": list(experiment.corpora(size)),
+        "corpora": corpora,
         "claims": [asdict(claim) for claim in found.claims],
         "tables": {title: list(lines) for title, lines in found.tables.items()},
         "plots": list(found.plots),
@@ -159,6 +160,15 @@ def curves(of: Iterable[Row], by: str, x: str, y: str) -> Row:
         lines.setdefault(row[by], []).append([row[x], row[y]])
         away.setdefault(row[by], []).append(row.get(f"{y}_away"))
     return {"lines": lines, "away": away}
+
+
+def pivoted(of: Iterable[Row], by: Sequence[str], column: str, value: str) -> list[Row]:
+    """A row for each combination of the fields `by`, with a column for each value of `column`."""
+    found: dict[tuple[Any, ...], Row] = {}
+    for row in of:
+        line = found.setdefault(tuple(row[name] for name in by), {name: row[name] for name in by})
+        line |= {f"{row[column]:g}": row[value], f"{row[column]:g}_away": row.get(f"{value}_away")}
+    return list(found.values())
 
 
 def said(row: Row, name: str, digits: int = 2) -> str:

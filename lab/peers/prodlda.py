@@ -46,6 +46,16 @@ class DenseProdLDA(nn.Module):
         bound: Tensor = (0.5 * apart - (counts * scores).sum(dim=1)).mean()
         return bound
 
+    def shares(self, counts: Tensor, samples: int = 20) -> Array:
+        """Documents' topic shares: means over so many draws, as its authors infer them."""
+        self.eval()
+        with torch.inference_mode():
+            hidden = softplus(self.second(softplus(self.first(counts))))
+            mean, spread = self.mean_norm(self.mean(hidden)), self.spread_norm(self.spread(hidden))
+            drawn = [torch.softmax(mean + torch.exp(0.5 * spread) * torch.randn_like(mean), dim=1) for _ in range(samples)]
+            found: Array = torch.stack(drawn).double().mean(dim=0).numpy()
+        return found
+
     def top_words(self, n: int) -> Array:
         """The n heaviest words of each topic as word ids."""
         order: Array = np.argsort(-self.topics.weight.detach().numpy().T, axis=1, kind="stable")[:, :n]

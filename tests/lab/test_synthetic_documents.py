@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,14 @@ def test_words_follow_theta_times_beta(nodes: SyntheticNodes) -> None:
         statistic = ((found - expected)[common] ** 2 / expected[common]).sum()
         assert abs(statistic - common.sum()) < 5 * np.sqrt(2 * common.sum())
         assert found[expected < 1e-12].sum() == 0
+
+
+def test_nodes_share_some_topics_and_have_others_of_their_own() -> None:
+    nodes = lda_nodes(replace(SMALL, topics=11, shared=2), seed=5)
+    used = {name: set(np.flatnonzero(theta.sum(axis=0)).tolist()) for name, theta in nodes.theta.items()}
+    assert used == {"node-1": {0, 1, 2, 3, 4}, "node-2": {0, 1, 5, 6, 7}, "node-3": {0, 1, 8, 9, 10}}
+    only = nodes.beta[[0, 1, 2, 3, 4]].max(axis=0) < 1e-12
+    assert np.asarray(nodes.train["node-1"].counts.sum(axis=0)).ravel()[only].sum() == 0
 
 
 # ---- streams ---------------------------------------------------------------------------------------------------------
