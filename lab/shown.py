@@ -114,4 +114,5 @@ def _figures(result: Mapping[str, Any]) -> list[Figure]:
             plot["title"], plot["x"], plot["y"], tuple(Curve(name, tuple(map(tuple, at))) for name, at in plot["lines"].items())
         )
         for plot in result.get("plots", ())
+        if "lines" in plot
     ]

@@ -1,4 +1,4 @@
-"""Figures of papers as pictures: panels of curves or bars with intervals, as SVG for a page and as PNG.
+"""Figures as pictures: panels of curves, bars or points with intervals, as SVG for a page and as PNG.
 
 An SVG takes its colours from the page, light or dark; a PNG is light.
 """
@@ -6,6 +6,7 @@ An SVG takes its colours from the page, light or dark; a PNG is light.
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Sequence
 from html import escape
@@ -18,6 +19,7 @@ _SERIES = tuple(f"#0a0a{n:02d}" for n in range(10, 18))
 _LIGHT = ("#0f766e", "#1d4ed8", "#b45309", "#be185d", "#6d28d9", "#4d7c0f", "#0369a1", "#57534e")
 _DARK = ("#5eead4", "#93c5fd", "#fbbf24", "#f9a8d4", "#c4b5fd", "#bef264", "#7dd3fc", "#d6d3d1")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.6)), (0, (6, 2, 1, 2)))
+_SHAPES = ("o", "s", "^", "D", "v", "P")
 _PANEL, _ACROSS, _LEGEND = (410, 270), 2, 24  # pixels; panels beside each other
 _NEEDLESS = r' id="[^"]*"| clip-path="[^"]*"|<defs>.*?</defs>|<metadata>.*?</metadata>|font-family: [^;"]*;? ?'
 _FONTS = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
@@ -51,7 +53,7 @@ def svg(title: str, plots: Sequence[Row]) -> str:
     with matplotlib.rc_context(_STYLE):
         FigureCanvasSVG(drawing).print_svg(drawn, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     wide, tall = (round(side * 72) for side in drawing.get_size_inches())
-    said = "; ".join(f"{plot['title']}: {plot['y']} by {plot['x']}, of {', '.join(plot['lines'])}" for plot in plots)
+    said = "; ".join(f"{plot['title']}: {plot['y']} by {plot['x']}, of {', '.join(_named(plot))}" for plot in plots)
     head = f'<svg class="drawn paper" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {tall}" role="img" '
     named = f'aria-label="{escape(said)}" font-family="{_FONTS}">'
     back = f'<rect x="0" y="0" width="{wide}" height="{tall}" rx="14" fill="var(--back)"/>'
@@ -107,9 +109,10 @@ def _drawing(plots: Sequence[Row], ink: str, rule: str, colours: Sequence[str]) 
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    names = list(dict.fromkeys(name for plot in plots for name in plot["lines"]))
+    names = list(dict.fromkeys(name for plot in plots for name in _named(plot)))
+    shapes = list(dict.fromkeys(point["shape"] for plot in plots for point in plot.get("points", ())))
     across = min(_ACROSS, len(plots))
-    down, lines = -(-len(plots) // across), -(-len(names) // (across * 2))
+    down, lines = -(-len(plots) // across), -(-(len(names) + len(shapes)) // (across * 2))
     wide, tall = across * _PANEL[0], down * _PANEL[1] + lines * _LEGEND + 16
     inks = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), ink)
     looks = {n: {"color": colours[k % len(colours)], "linestyle": _DASHES[k % len(_DASHES)]} for k, n in enumerate(names)}
@@ -119,10 +122,19 @@ def _drawing(plots: Sequence[Row], ink: str, rule: str, colours: Sequence[str]) 
             left, top = place % across * _PANEL[0], place // across * _PANEL[1]
             box = (left + 62) / wide, 1 - (top + _PANEL[1] - 48) / tall, (_PANEL[0] - 86) / wide, (_PANEL[1] - 100) / tall
             axes = drawing.add_axes(box)
-            (_bars if plot.get("bars") else _lines)(axes, plot, looks)
+            if "points" in plot:
+                _points(axes, plot, looks, shapes)
+            else:
+                (_bars if plot.get("bars") else _lines)(axes, plot, looks)
+                _marked(axes, plot)
             _framed(axes, plot)
-        samples = [Line2D([], [], linewidth=2.4, **looks[name]) for name in names]
-        drawing.legend(samples, names, loc="lower center", ncols=across * 2, frameon=False, handlelength=2.6)
+        form: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 8} if shapes else {"linewidth": 2.4}
+        samples = [Line2D([], [], **{**looks[name], **form}) for name in names]
+        samples += [
+            Line2D([], [], marker=_SHAPES[n], linestyle="", markersize=8, color=ink, fillstyle="none")
+            for n in range(len(shapes))
+        ]
+        drawing.legend(samples, names + shapes, loc="lower center", ncols=across * 2, frameon=False, handlelength=2.6)
     return drawing
 
 
@@ -134,6 +146,24 @@ def _lines(axes: Any, plot: Row, looks: Row) -> None:
         axes.plot([x for (x, _), _ in shown], [y for (_, y), _ in shown], linewidth=2, clip_on=False, **looks[name])
         for (x, y), away in shown:
             _interval(axes, x, y, away, looks[name]["color"])
+
+
+def _named(plot: Row) -> list[str]:
+    return list(plot["lines"]) if "lines" in plot else list(dict.fromkeys(point["of"] for point in plot["points"]))
+
+
+def _points(axes: Any, plot: Row, looks: Row, shapes: list[str]) -> None:
+    """Points with intervals both ways; their areas grow with the logarithm of their size."""
+    for point in plot["points"]:
+        colour, (x, low, high), (y, under, over) = looks[point["of"]]["color"], point["x"], point["y"]
+        axes.plot([low, high], [y, y], linewidth=1, color=colour)
+        axes.plot([x, x], [under, over], linewidth=1, color=colour)
+        width = 4 + 1.6 * math.log2(1 + 100 * point["size"]) ** 0.9
+        form = {"marker": _SHAPES[shapes.index(point["shape"])], "markersize": width}
+        axes.plot([x], [y], linestyle="", color=colour, alpha=0.85, markeredgewidth=0, **form)
+    axes.set_xlim(left=-0.03 * plot["most"], right=plot["most"])
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="x", linewidth=0.6)
 
 
 def _bars(axes: Any, plot: Row, looks: Row) -> None:
@@ -153,15 +183,21 @@ def _interval(axes: Any, x: float, y: float, away: float | None, colour: Any) ->
         axes.plot([x, x], [y - away, y + away], linewidth=1.3, color=colour, clip_on=False)
 
 
-def _framed(axes: Any, plot: Row) -> None:
-    """The axes with their marks, names and title."""
-    from matplotlib.ticker import MaxNLocator, NullLocator
+def _marked(axes: Any, plot: Row) -> None:
+    """Marks of the places that curves or bars have."""
+    from matplotlib.ticker import NullLocator
 
     places = sorted({float(x) for points in plot["lines"].values() for x, _ in points})
     marks = {x: f"{x:g}" for x in places} | {float(x): name for x, name in enumerate(plot.get("marks", ()), 1)}
     axes.xaxis.set_minor_locator(NullLocator())
     shown = _apart(axes, list(marks))
     axes.xaxis.set_ticks(shown, [marks[x] for x in shown])
+
+
+def _framed(axes: Any, plot: Row) -> None:
+    """The axes with their names and title."""
+    from matplotlib.ticker import MaxNLocator
+
     axes.yaxis.set_major_locator(MaxNLocator(5))
     if plot.get("bars"):
         axes.set_ylim(bottom=0)
