@@ -47,6 +47,7 @@ PROTECTIONS: Mapping[str, tuple[str, float]] = {  # the profile and its epsilon
     "dp-distributed, epsilon 3": ("dp-distributed", 3.0),
 }
 LONG = {"prodlda": (OPEN, "masked")}  # models of hundreds of rounds, and the protections under which they are tried
+READER = "model reader"  # who has the model alone; texts are looked for by roles of the run, who see its sums
 TEXTS, MEMBERS, FALSE_ALARMS = "texts", "members", 0.001
 MEASURES: Mapping[str, tuple[str, ...]] = {  # by what an attack looks for: what documents say, or who took part
     TEXTS: (
@@ -132,7 +133,10 @@ def _row(key: Key) -> Row:
         right, judged = _classified(finished.transform(unseen), np.asarray(unseen.labels))
         found = audit(_attempts(), run.path, minutes=None, workers=1).findings
     own = [one for one in found if one.run.profile == PROTECTIONS[key["protection"]][0]]
-    leaks = {kind: _best(own, measures) for kind, measures in MEASURES.items()}
+    leaks = {
+        kind: _best([one for one in own if (one.attempt.adversary == READER) == (kind == MEMBERS)], measures)
+        for kind, measures in MEASURES.items()
+    }
     return {
         "spent": result["spent"][0]["epsilon"],
         "rounds": result["rounds"],
@@ -214,8 +218,8 @@ def _plain_of(row: Row) -> tuple[str, str, str]:
 
 FIGURE = "What protections cost, and what attacks still get"
 _AXES = {
-    TEXTS: "what the best attack recovers of texts, over guessing",
-    MEMBERS: "members it tells at 0.1 % false alarms, over guessing",
+    TEXTS: "of texts, what the coordinator's best attack finds, over guessing",
+    MEMBERS: "members that a reader of the model tells at 0.1 % false alarms",
 }
 
 
