@@ -13,6 +13,10 @@ from typing import Any
 from docs.generate.choice_picture import Leaf, Step, drawn
 from docs.generate.folder_pages import ROOT
 from docs.generate.markdown import code, listed, page, table
+from lab.measuring import committed
+from lab.papers.pictures import svg
+from lab.papers.written import as_csv
+from lab.reproduce.use_and_leakage import FIGURE
 from securetm.cli.choose_dialog import QUESTIONS
 from securetm.plans.profile_choice import (
     COORDINATOR,
@@ -33,6 +37,7 @@ from securetm.reports.committed_costs import by_cost, cost_of
 from securetm.threats import read_threat_model
 from securetm.wording import counted
 
+USE, USE_ROWS = (ROOT / "docs" / "assets" / f"use-and-leakage.{kind}" for kind in ("svg", "csv"))
 FILE, PICTURE = ROOT / "docs" / "which-profile.md", ROOT / "docs" / "assets" / "which-profile.svg"
 _NOBODY = Answers((NOBODY,), 5, 100_000, "explore", 0)
 _READ_BY = {COORDINATOR: "the coordinator", PARTY: "another party", READER: "whoever gets the model"}
@@ -107,6 +112,58 @@ def decision_path() -> Step:
     return Step("Might anybody look", "for what is not theirs?", yes=secret, no=_leaf(_NOBODY))
 
 
+@cache
+def _runs() -> dict[str, Any]:
+    return committed("reproduce-use-and-leakage")
+
+
+def use_picture() -> str:
+    """What protections cost in use, and what attacks still get of the same runs."""
+    return svg(FIGURE, _runs()["plots"])
+
+
+def use_rows() -> str:
+    """The runs behind it, as CSV."""
+    return as_csv(_runs())
+
+
+def _leakage() -> Iterator[str]:
+    said = _runs()
+    sizes = " and ".join(f"{documents:,} documents of {corpus}" for corpus, documents in said["documents"].items())
+    yield "## What each protection costs, and what attacks still get"
+    yield "<!-- picture: use-and-leakage.svg -->"
+    yield (
+        f"Each point is a recorded run of {said['parties']} parties and {said['topics']} topics, on {sizes}, of which half are "
+        "held out. Up: how many labels a classifier tells from the topics of held-out documents, over the same model in "
+        "`open`. Across, on the left: what the coordinator's best attack finds of texts in that very run, over guessing. On "
+        "the right: how many members a reader of the finished model tells while it accuses one other document in a thousand; a "
+        "perfect attack would reach 1. The larger a point, the more a party sends in a round. Lines are intervals (95 %, over "
+        "documents of one run). Where no such attack is made for a model, or had nothing to look for, it has no point."
+    )
+    yield table(("model", "protection", *_heads(said)), _run_lines(said))
+    yield (
+        "`dp-central` adds its noise at the coordinator, which sees the sums without it: it protects from readers, and "
+        "`dp-distributed` from both. `python -m lab reproduce use-and-leakage` makes the runs again; their figures, with the "
+        "attack behind each, are a [table](assets/use-and-leakage.csv)."
+    )
+
+
+def _heads(said: dict[str, Any]) -> Iterator[str]:
+    for corpus in said["documents"]:
+        yield from (f"{corpus}: use", "texts", "members")
+
+
+def _run_lines(said: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    by = {(row["model"], row["protection"], row["corpus"]): row for row in said["rows"]}
+    for model, protection in dict.fromkeys((model, protection) for model, protection, _ in by):
+        cells = []
+        for corpus in said["documents"]:
+            row = by.get((model, protection, corpus), {})
+            cells += [f"{row[name]:.2f}" if name in row else "" for name in ("use", "texts_gained")]
+            cells.append(f"{row['members_gained']:.1%}" if "members_gained" in row else "")
+        yield code(model), protection, *cells
+
+
 def picture() -> str:
     """The decision path as a drawing."""
     return drawn(decision_path())
@@ -124,6 +181,8 @@ def choice_page() -> str:
         "`securetm choose` asks six questions. It answers with one profile, the reason, what it costs, what it does not "
         "protect, and a plan. It never takes a profile that promises less than was asked: where none fits, it says what would "
         "have to change, and exits 1.",
+        *_leakage(),
+        "## The path",
         "<!-- picture: which-profile.svg -->",
         "The picture is its path for five parties.",
         _EXAMPLE,
@@ -298,3 +357,5 @@ def _measured() -> Iterator[str]:
 if __name__ == "__main__":
     FILE.write_text(choice_page(), "utf-8")
     PICTURE.write_text(picture(), "utf-8")
+    USE.write_text(use_picture(), "utf-8")
+    USE_ROWS.write_text(use_rows(), "utf-8")
