@@ -55,9 +55,6 @@ def test_committed_runs_show_what_is_said_of_them() -> None:
             one: by[corpus, "semantic", one][f"{TEXTS}_gained_low"] for one in (OPEN, "masked", "dp-distributed, epsilon 3")
         }
         assert shown["dp-distributed, epsilon 3"] < 0.3 < min(shown[OPEN], shown["masked"])
-    assert all(
-        row[f"{kind}_gained"] <= row[f"{kind}_gained_ceiling"]
-        for row in found
-        for kind in (TEXTS, MEMBERS)
-        if f"{kind}_gained" in row
-    )
+    gained = [(row, f"{kind}_gained") for row in found for kind in (TEXTS, MEMBERS) if f"{kind}_gained" in row]
+    assert all(row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] for row, name in gained)
+    assert all(row[f"{name}_low"] <= row[f"{name}_ceiling"] for row, name in gained)
