@@ -111,5 +111,7 @@ class _Watch:
 
     def _numbers(self) -> bytes:
         """The numbers of the signals that came; empty once the block ends."""
-        select.select([self._woken], [], [])
+        awaited = select.poll()  # select() takes no number from 1,024 on, and a coordinator has thousands of connections
+        awaited.register(self._woken, select.POLLIN)
+        awaited.poll()
         return os.read(self._woken, 4096)

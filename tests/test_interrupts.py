@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import operator
 import os
+import resource
 import signal
 import sys
 from collections import deque
@@ -67,10 +68,24 @@ def ended_politely() -> None:
     pressed(partial(just_before_it_waits, signal.SIGTERM))
 
 
+def with_many_open_files() -> None:
+    """As a coordinator that many connections stand with: its own files have numbers beyond 1,024."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 2_000), most))
+    for _ in range(550):
+        os.pipe()
+    pressed(partial(just_before_it_waits, signal.SIGINT))
+
+
 @pytest.mark.parametrize(
     "work",
-    [partial(pressed, partial(just_before_it_waits, signal.SIGINT)), ended_politely, partial(pressed, while_a_finaliser_runs)],
-    ids=["just before it waits", "a polite end", "while a finaliser runs"],
+    [
+        partial(pressed, partial(just_before_it_waits, signal.SIGINT)),
+        ended_politely,
+        partial(pressed, while_a_finaliser_runs),
+        with_many_open_files,
+    ],
+    ids=["just before it waits", "a polite end", "while a finaliser runs", "with many open files"],
 )
 def test_a_signal_is_never_lost(work: Callable[[], None]) -> None:
     assert ends(work) == HEARD

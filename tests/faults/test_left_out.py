@@ -98,7 +98,7 @@ def test_the_coordinator_starts_anew_while_a_party_is_away(
     machine = Machine(begin(tmp_path / "run", plan, five), schedule, Attendance(fewest=4))
     trained = machine.train(1000)  # where two parties are away, a start sends each one message, and they miss up to sixty
     machine.monitor.check()
-    assert len(schedule.struck) > 5
+    assert len(schedule.struck) > 3
     again = Machine(begin(tmp_path / "again", plan, five), Repeated(machine), Attendance(fewest=4))
     same(trained, again.train(1))
 
