@@ -9,27 +9,28 @@ from __future__ import annotations
 from functools import lru_cache, wraps
 from typing import Any
 
-from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
-
-from securetm.accounting import bounds, losses
-from securetm.federation.budget import prices as paying
-from securetm.plans.agreement import Agreement
-
-_search = paying._least_noise
-_found: dict[tuple[bytes, bytes, int, float], float] = {}
+import pytest
 
 
-def _kept(agreement: Agreement, parties: int) -> float:
-    """The noise that was found for a plan with the same content, or that is found now."""
-    exactly = agreement.digest, agreement.profile.digest, parties, losses.FINEST
-    if exactly not in _found:
-        _found[exactly] = _search(agreement, parties)
-    return _found[exactly]
+def pytest_configure(config: pytest.Config) -> None:
+    """Every test of this process uses it. A process that only hands tests out to others loads nothing for it."""
+    if config.getoption("numprocesses", None):
+        return
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
+    from securetm.accounting import bounds, losses
+    from securetm.federation.budget import prices as paying
 
-def pytest_configure() -> None:
-    """Every test of this process uses it."""
-    paying._least_noise = _kept
+    search, found = paying._least_noise, dict[tuple[bytes, bytes, int, float], float]()
+
+    def kept(agreement: Any, parties: int) -> float:
+        """The noise that was found for a plan with the same content, or that is found now."""
+        exactly = agreement.digest, agreement.profile.digest, parties, losses.FINEST
+        if exactly not in found:
+            found[exactly] = search(agreement, parties)
+        return found[exactly]
+
+    paying._least_noise = kept
     losses._single, losses._repeated = (lru_cache(64)(one.__wrapped__) for one in (losses._single, losses._repeated))
     losses.composed_once = bounds.composed_once = lru_cache(64)(losses.composed_once.__wrapped__)
     for name in ("get_epsilon_for_delta", "get_delta_for_epsilon"):

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from .accounting_grid import grid_of, use_grid
-from .comparisons import compares, comparing
+from .kernel_cache import compile_once
 
 # What is loaded stays until the end: looking through it again and again for cycles took a tenth of the suite's time.
 gc.disable()
@@ -30,9 +29,15 @@ pytest_plugins = ("tests.calibrations", "tests.distribution", "tests.repeatable"
 
 # How long an example takes says how busy the machine is. The same examples come each time: whoever looks for new ones gives
 # `--hypothesis-profile=search`.
-settings.register_profile("same", deadline=None, derandomize=True, database=None)
+settings.register_profile("same", deadline=None, derandomize=True, database=None, max_examples=40)
 settings.register_profile("search", deadline=None)
 settings.load_profile("same")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A process that only hands tests out to others compiles nothing."""
+    if not config.getoption("numprocesses", None):
+        compile_once()
 
 
 def pytest_collection_finish() -> None:
@@ -45,18 +50,24 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="module", autouse=True)
 def _accounting_grid(request: pytest.FixtureRequest) -> None:
     """Privacy losses on a coarse grid, but where figures are tested."""
+    from .accounting_grid import grid_of, use_grid
+
     use_grid(grid_of(request.node.nodeid))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _comparison(request: pytest.FixtureRequest) -> Iterator[None]:
     """Runs compare the shared model with each party's own only where a test reads it."""
+    from .comparisons import compares, comparing
+
     with comparing(compares(request.node.nodeid)):
         yield
 
 
 @pytest.fixture(autouse=True)
 def _comparison_of_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    from .comparisons import compares, comparing
+
     with comparing(compares(request.node.nodeid)):
         yield
 

@@ -24,8 +24,11 @@ SOURCE = (  # they read the whole source, which is parsed once
     "tests/test_kernel_cache.py",
     "tests/mutations/test_faults.py",
 )
-# On a fresh clone the first file compiles the kernels that most tests use. Meanwhile the other process runs files that compile
-# none of them, so that none is compiled twice.
+EMBEDDING = (
+    "tests/corpus/test_text_embeddings.py",
+    "tests/federation/test_embeddings_at_the_party.py",
+)  # one model, loaded once
+# On a fresh clone the first file compiles the kernels that most tests use; meanwhile the other process runs files without any.
 LONG = (
     "tests/auditing/test_baselines.py",
     "tests/docs/test_site.py",
@@ -63,7 +66,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def group_of(nodeid: str) -> str:
     """Tests of one group run in one process, one after the other."""
     file = nodeid.split("::", 1)[0]
-    return nodeid if file in APART else SOURCE[0] if file in SOURCE else file
+    if file in APART:
+        return nodeid
+    return next((group[0] for group in (SOURCE, EMBEDDING) if file in group), file)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

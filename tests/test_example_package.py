@@ -134,6 +134,7 @@ def test_a_run_uses_them_from_end_to_end(run: dict[str, object], securetm: Secur
     assert len(securetm(*named)) > 0
 
 
+@pytest.mark.slow
 def test_its_attack_audits_the_run(run: dict[str, object], securetm: Securetm) -> None:
     """The baseline over the same documents is read exactly; where rows are capped, hardly a count is."""
     assert run["rounds"] == 4

@@ -53,7 +53,6 @@ COMMANDS: dict[str, set[str]] = {
 
 QUICK = (
     "--help",
-    "budget laplace --epsilon-per-word 8 --words 60",
     f"{SHORT} --profile masked --model lda --topics 2",
 )
 

@@ -20,8 +20,6 @@ from packaging.requirements import Requirement
 
 from securetm.extras import EXTRA_OF
 
-from .quick_part import quick
-
 ROOT = Path(__file__).resolve().parent.parent
 TRIAL = """
 import securetm
@@ -151,12 +149,10 @@ def test_words_are_counted_and_budgets_kept_without_any_extra(tmp_path: Path) ->
         assert json.loads(done.stdout)["model"] == model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "extra"),
-    quick(
-        [("run --corpus documents.csv --model prodlda", "neural"), ("run --corpus documents.parquet", "parquet")],
-        ("run --corpus documents.parquet", "parquet"),
-    ),
+    [("run --corpus documents.csv --model prodlda", "neural"), ("run --corpus documents.parquet", "parquet")],
 )
 def test_what_needs_an_extra_names_it_in_one_line(command: str, extra: str, tmp_path: Path) -> None:
     documents(tmp_path)

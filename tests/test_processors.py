@@ -59,6 +59,7 @@ def expected() -> dict[str, str]:
     return {name: make() for name, make in RESULTS.items()}
 
 
+@pytest.mark.slow
 def test_results_are_the_same_with_old_instructions_and_two_threads(expected: dict[str, str]) -> None:
     assert len(set(expected.values())) == len(expected) >= 7
     assert results({**TWO_THREADS, **NARROW, **without_dispatch()}) == expected

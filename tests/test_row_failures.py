@@ -74,8 +74,11 @@ def told(query: Any, documents: Corpus, mechanisms: Sequence[Mechanism] = ()) ->
     return vector, {name: array.tobytes() for name, array in memory.items()}, found.lost
 
 
+FAILING = [(0,), (1, 20, 59), *(pytest.param(some, marks=pytest.mark.slow) for some in ((30, 31), (60,)))]
+
+
 @pytest.mark.parametrize("name", [name for name, (_, mechanisms) in CASES.items() if not mechanisms])
-@pytest.mark.parametrize("failing", [(0,), (30, 31), (60,), (1, 20, 59)], ids=str)
+@pytest.mark.parametrize("failing", FAILING, ids=str)
 def test_the_answer_is_that_of_the_other_documents(name: str, failing: tuple[int, ...], corpus: Corpus) -> None:
     query = CASES[name][0]
     bad = FailsAt(query, tuple(map(int, corpus.keys[list(failing)])), FAILURES[len(failing)])

@@ -36,6 +36,7 @@ def test_loss_distributions_and_divergences_say_what_was_measured(spends, epsilo
     assert said_by("RDP", spends) == pytest.approx(renyi, rel=0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rate", "noise", "count"), [(0.1, 3.0, 200)])
 def test_opacus_agrees_where_it_is_sound(rate, noise, count):
     with warnings.catch_warnings():

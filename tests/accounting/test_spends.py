@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 from dp_accounting.dp_event import (
     ComposedDpEvent,
@@ -48,19 +47,12 @@ events = st.recursive(
 
 
 @given(events)
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_every_event_comes_back_from_its_text_to_the_last_bit(event):
     text = event_as_text(event)
     assert event_from_text(text) == event
     assert type(event_from_text(text)) is type(event)
     assert event_as_text(event_from_text(text)) == text
-
-
-def test_equal_numbers_of_other_types_have_the_same_text():
-    assert event_as_text(GaussianDpEvent(2)) == event_as_text(GaussianDpEvent(np.float32(2.0)))
-    assert event_as_text(SelfComposedDpEvent(NoOpDpEvent(), np.int64(3))) == event_as_text(
-        SelfComposedDpEvent(NoOpDpEvent(), 3)
-    )
 
 
 @pytest.mark.parametrize(

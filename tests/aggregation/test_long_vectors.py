@@ -136,6 +136,7 @@ def memory_of_coordinator(parties: int) -> int:
     return most
 
 
+@pytest.mark.slow
 def test_a_coordinator_of_forty_parties_needs_less_than_a_vector_more_than_one_of_ten() -> None:
     length = 4 * 400_000
     ten, forty = memory_of_coordinator(10), memory_of_coordinator(40)

@@ -9,7 +9,7 @@ import pytest
 
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import HEADER_SIZE, Kind
-from securetm.aggregation.masked.refusals import NotPrepared, PrekeyReused, RestoredState, RoundAbandoned, WrongSetup
+from securetm.aggregation.masked.refusals import PrekeyReused, RestoredState, RoundAbandoned, WrongSetup
 from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import Exchange
 from securetm.errors import TooFewParties, UnknownRound
@@ -198,11 +198,6 @@ def test_a_coordinator_set_back_to_an_old_copy_catches_up(played: Played) -> Non
     with pytest.raises(TooFewParties):
         middle.expire(())
     assert np.array_equal(flat(played.play(cohort, vectors)), plain_sum(vectors, played.members))
-
-
-def test_a_party_that_was_never_prepared_says_so() -> None:
-    with pytest.raises(NotPrepared):
-        first_message(Played(MaskedSum(), names(4)), names(4)[0], 0)
 
 
 def test_the_memory_of_another_session_is_not_used(played: Played) -> None:

@@ -28,11 +28,12 @@ from securetm.errors import (
 from securetm.testing.aggregation_laws import AggregationLaws, cohort
 from securetm.testing.few_documents import EmptyStore
 from tests.aggregation.played import STAGES, TERMS, Played, flat, names, plain_sum, vectors_of
+from tests.quick_part import quick
 
 # ---- the laws of every aggregation -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("consistency", [False, True])
+@pytest.mark.parametrize("consistency", quick([False, True], True))
 class TestMaskedSum(AggregationLaws):
     @pytest.fixture
     def aggregation(self, consistency: bool) -> Aggregation:
@@ -64,7 +65,7 @@ LEAVING = {  # stage -> whether whoever leaves there is in the sum all the same
 
 @st.composite
 def departures(draw: st.DrawFn) -> tuple[int, bool, dict[Kind, set[str]], int]:
-    n = draw(st.integers(2, 40))
+    n = draw(st.integers(2, 20))
     consistency = draw(st.booleans())
     members, staying = names(n), MaskedSum()._threshold(n)
     order = draw(st.permutations(members))
@@ -81,7 +82,7 @@ def expected_survivors(members: Sequence[str], leaves: dict[Kind, set[str]]) -> 
     return tuple(name for name in members if name not in out)
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True)
 @given(departures())
 def test_whoever_leaves_whenever_the_sum_is_that_of_the_survivors(case: tuple[int, bool, dict[Kind, set[str]], int]) -> None:
     n, consistency, leaves, seed = case
@@ -105,7 +106,7 @@ def test_below_the_threshold_nothing_opens(stage: Kind) -> None:
         played.middle.answer(played.cohort().round_id)
 
 
-@pytest.mark.parametrize("consistency", [False, True])
+@pytest.mark.parametrize("consistency", quick([False, True], True))
 @pytest.mark.parametrize(("n", "staying"), [(40, 36), pytest.param(100, 90, marks=pytest.mark.slow)])
 def test_random_neighbours_recover_whoever_leaves(n: int, staying: int, consistency: bool) -> None:
     aggregation, members = MaskedSum(consistency=consistency, threshold=staying, colluding=2), names(n)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import comb
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 
 from securetm.auditing.parts.gradients import extreme_rays, parallel, readings
 from securetm.auditing.parts.shares import counts_behind, scale_of
-from securetm.auditing.verdicts import clopper_pearson
 
 
 def inputs_of(counts: np.ndarray) -> np.ndarray:
@@ -78,15 +75,3 @@ def test_the_scale_of_noisy_counts_is_found_by_its_line() -> None:
 
 
 # ---- intervals -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("hits", "of"), [(0, 10), (3, 10), (10, 10), (1, 300), (299, 300)])
-def test_the_interval_is_clopper_and_pearsons(hits: int, of: int) -> None:
-    """By its own definition: at each end the tail of the binomial distribution is half of what is left of the confidence."""
-    low, high = clopper_pearson(hits, of, 0.95)
-
-    def tail(places: range, p: float) -> float:
-        return sum(comb(of, k) * p**k * (1 - p) ** (of - k) for k in places)
-
-    assert low == 0.0 if hits == 0 else tail(range(hits, of + 1), low) == pytest.approx(0.025, rel=1e-6)
-    assert high == 1.0 if hits == of else tail(range(hits + 1), high) == pytest.approx(0.025, rel=1e-6)

@@ -96,6 +96,7 @@ def test_a_run_that_never_ended_is_not_called_damaged(tmp_path: Path, documents_
         audit(plan, folder)
 
 
+@pytest.mark.slow
 def test_the_baseline_of_a_given_run_is_over_its_own_documents(
     tmp_path: Path, documents_file: Path, recorded: Recorded
 ) -> None:
@@ -126,20 +127,6 @@ def test_an_attack_that_fails_ends_no_audit_of_a_given_run(
     assert "the attack itself failed on this run (ZeroDivisionError)" in found.findings[0].outcome.why
     with pytest.raises(ZeroDivisionError):  # on runs of our own it has to be seen
         audit(write_plan(tmp_path / "own.toml", documents_file, profiles=["open"], batch=2))
-
-
-def test_a_given_run_is_tried_beside_the_baseline(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
-    plan = write_plan(tmp_path / "given.toml", documents_file)
-    found = audit(plan, recorded("masked", 25).path)
-    assert [(one.run.profile, one.attempt.baseline) for one in found.findings] == [
-        ("open", True),
-        ("masked", False),
-    ]
-    assert [finding.outcome.verdict for finding in found.findings] == [REFUTED, NOT_REFUTED]
-    assert found.run == recorded("masked", 25).path.name
-    assert found.reproduce == (f"securetm audit {plan} --run {recorded('masked', 25).path}",)
-    with pytest.raises(Mistake):
-        audit(plan, recorded("open", 8, 1, with_content=False).path)
 
 
 def test_an_effort_that_no_attack_asks_for_is_the_plans_fault(tmp_path: Path, documents_file: Path) -> None:

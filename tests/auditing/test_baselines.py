@@ -19,7 +19,7 @@ from .conftest import PARTIES, texts
 
 FIRST, WHOLE = "quick", "full"
 # Their attacks break small runs in test files of their own; lengths of words are those of English only where texts are real.
-LONG = ("counts", "empirical_epsilon", "gradient_matching", "membership", "traffic")
+LONG = ("active", "collusion", "counts", "empirical_epsilon", "gradient_matching", "membership", "traffic")
 # Test files of their own break small runs with them: test_membership.py; test_centre_inversion.py, with made-up embeddings; and
 # test_traffic.py, by a clock that no machine slows down.
 ELSEWHERE = (

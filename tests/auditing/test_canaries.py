@@ -23,6 +23,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .conftest import EMBEDDED, PARTIES, adversary
 from .tried import reachable, source
 
@@ -163,12 +164,16 @@ def test_where_nothing_protects_nearly_all_are_found(
 
 @pytest.mark.parametrize(
     ("profile", "who", "settings"),
-    [
-        ("dp-local", ("coordinator", "private_answers"), "plain"),
-        ("dp-distributed", ("coordinator", "private_answers"), "plain"),
+    quick(
+        [
+            ("dp-local", ("coordinator", "private_answers"), "plain"),
+            ("dp-distributed", ("coordinator", "private_answers"), "plain"),
+            ("dp-distributed", ("coordinator", "private_answers"), "meant"),
+            ("dp-central", ("party", "model_reader"), "plain"),
+        ],
         ("dp-distributed", ("coordinator", "private_answers"), "meant"),
         ("dp-central", ("party", "model_reader"), "plain"),
-    ],
+    ),
 )
 def test_noised_runs_show_less_than_an_ideal_attacker_would_see(
     runs: Demonstrations, profile: str, who: tuple[str, str], settings: str, request: pytest.FixtureRequest
@@ -197,6 +202,7 @@ def _verdict(found: Estimate, epsilon: float) -> tuple[str, str]:
     return judged_alone(whole, measured(SHOWN, "epsilon", Estimate(0.0, 0.0, 0.1, found.ceiling), AT), epsilon)
 
 
+@pytest.mark.slow
 def test_a_run_that_shows_more_than_it_claims_is_refuted_whatever_the_ceiling(
     runs: Demonstrations, plain: Mapping[str, Any]
 ) -> None:

@@ -60,6 +60,7 @@ def test_small_topics_name_their_documents(profile: str, attacked: Attacked) -> 
     assert counted(found.chance, RIGHT).hits < 5  # random numbers hardly look like a number of documents
 
 
+@pytest.mark.slow
 def test_a_document_that_moved_is_named_though_no_topic_is_small(attacked: Attacked) -> None:
     assert not counted(attacked("centre_inversion", "masked", MANY, documents=3).told, OF_FEW).of
     found = attacked("centre_difference", "masked", MANY, differences=4)
@@ -76,6 +77,7 @@ def test_a_party_reads_them_out_of_the_centres(attacked: Attacked) -> None:
     check_chance(attacked("centre_updates", "dp-central", FEW, party, documents=ALL))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", ["dp-distributed", pytest.param("dp-local", marks=pytest.mark.slow)])
 def test_behind_noise_they_are_named_no_better_than_by_chance(profile: str, attacked: Attacked) -> None:
     check_chance(attacked("centre_inversion", profile, FEW, documents=ALL))

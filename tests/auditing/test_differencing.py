@@ -28,6 +28,7 @@ from securetm.federation.wire import wire
 from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .conftest import plan_tables
 from .tried import Tried, settings, tried
 
@@ -46,7 +47,7 @@ def _between(runs: Demonstrations, profile: str, documents: Path, **more: object
     return tried(runs.run(profile, plan), "differencing", {"rounds": 2}, again=again)
 
 
-@pytest.mark.parametrize("profile", ["open", "masked"])
+@pytest.mark.parametrize("profile", quick(["open", "masked"], "masked"))
 def test_the_first_round_of_two_runs_gives_away_the_party_that_is_apart(
     profile: str, runs: Demonstrations, documents_file: Path
 ) -> None:
@@ -70,7 +71,7 @@ def test_runs_that_are_not_one_party_apart_are_refused_by_name(
 LISTED = {"vocabulary.source": "union", "vocabulary.max_words": 200}  # candidates are more words than the list that is left
 
 
-@pytest.mark.parametrize(("profile", "words"), [("masked", JOINT_WORDS), ("open", LISTED)])
+@pytest.mark.parametrize(("profile", "words"), quick([("masked", JOINT_WORDS), ("open", LISTED)], ("masked", JOINT_WORDS)))
 def test_counts_of_words_are_asked_again_in_a_new_run(
     profile: str, words: dict[str, object], runs: Demonstrations, documents_file: Path
 ) -> None:

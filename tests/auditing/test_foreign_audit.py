@@ -189,6 +189,7 @@ def test_documents_of_no_use_are_named(place: Path, tmp_path: Path) -> None:
         audit_foreign(ForeignFiles(place / "saw.npz", place / "members.jsonl", place / "members.jsonl"))
 
 
+@pytest.mark.slow
 def test_the_command_gives_an_ordinary_record_that_is_shown_again(place: Path, tmp_path: Path) -> None:
     sides = ("--members", str(place / "members.jsonl"), "--non-members", str(place / "others.jsonl"))
     said = securetm("audit", "foreign", str(place / "saw.npz"), *sides, "--html", str(tmp_path / "a.html"), "--json")

@@ -265,6 +265,7 @@ def test_a_killed_audit_goes_on_with_the_next_attack(run: RunFolder, plan: Path,
     assert (run.path / "audits" / "two.json").is_file()
 
 
+@pytest.mark.slow
 def test_what_belongs_to_another_run_version_or_limit_is_not_used(
     run: RunFolder, plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,6 +96,7 @@ def _normal(logits: np.ndarray) -> np.ndarray:
     return (logits - logits.mean(axis=1, keepdims=True)) / np.sqrt(logits.var(axis=1, keepdims=True) + 1e-5)
 
 
+@pytest.mark.slow
 def test_the_decoder_alone_gives_two_documents_away(recorded: Recorded) -> None:
     """The closed form for the decoder needs a batch of one."""
     assert exact(matched(recorded("open", 2), parts=DECODER)) == (2, 2)

@@ -40,7 +40,9 @@ FEW, MANY = 80_000, 400_000
 AT = 0.9998  # a plan of five claims at 99.9 %
 GAUSSIANS = ("dp-central", "dp-distributed", "dp-local", "fortress")
 MODELS = ("lda", "prodlda")  # counts, and gradients on a grid
-PAIRS = quick([(profile, model) for profile in GAUSSIANS for model in MODELS], *zip(GAUSSIANS, 2 * MODELS, strict=True))
+PAIRS = quick(
+    [(profile, model) for profile in GAUSSIANS for model in MODELS], *list(zip(GAUSSIANS, 2 * MODELS, strict=True))[::3]
+)
 
 
 @pytest.fixture
@@ -152,7 +154,7 @@ def test_what_is_claimed_is_the_mechanism_s_own_event_whatever_is_drawn(
     assert not claimed.pure
 
 
-@pytest.mark.parametrize("profile", ["dp-central", "dp-local"])
+@pytest.mark.parametrize("profile", quick(["dp-central", "dp-local"], "dp-local"))
 @pytest.mark.usefixtures("a_third_of_the_noise")
 def test_very_many_sums_refute_too_little_noise_with_nothing_assumed(public: Callable[..., PublicFacts], profile: str) -> None:
     """A third: 1.57 is shown, with a deviation of 0.06 from draw to draw. Of half of it 1.14, with 0.05: too near to 1."""

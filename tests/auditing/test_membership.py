@@ -27,7 +27,6 @@ from securetm.auditing.parts.membership_game import (
     allowed_false_positives,
     area_under_curve,
     best_fits,
-    bounded_area,
     found,
     judged,
     measures,
@@ -207,14 +206,6 @@ def test_threshold_and_interval_together_are_wrong_as_rarely_as_one_of_them(conf
     assert wrong <= binom.ppf(0.9999, tries, 1 - confidence)
     both = true_positives_at(np.ones(400), np.zeros(400), 0.01, 0.95)
     assert measured("m", MEMBER, both, 0.95).low == pytest.approx(clopper_pearson(400, 400, 0.975)[0])
-
-
-def test_the_interval_of_the_area_holds_whatever_the_law() -> None:
-    sure = bounded_area(np.ones(200), np.zeros(300), 0.95)
-    half = np.sqrt(np.log(40) / 400)
-    assert (sure.value, sure.high) == (1.0, 1.0)
-    assert sure.low == sure.ceiling == pytest.approx(1 - half)
-    assert bounded_area(np.zeros(0), np.zeros(3), 0.95) == Estimate(0.5, 0.0, 1.0, 0.0)
 
 
 def test_what_an_epsilon_allows() -> None:

@@ -53,6 +53,7 @@ def test_a_document_without_words_fits_all_parties_alike() -> None:
 OF_SUBJECTS = {"rounds": 1, "subjects": 100}
 
 
+@pytest.mark.slow
 def test_noise_on_words_hardly_hides_what_a_party_writes_about(runs: Demonstrations, documents_file: Path) -> None:
     found = _tried("property_inference", OF_SUBJECTS, runs, "iftm", "lda-matched", documents_file)
     assert found.share(HOLDER) >= 0.6

@@ -151,6 +151,7 @@ def test_a_masked_sum_shows_which_rare_words_stand_in_one_document(coded: Mappin
     assert any(example.exact for example in found.told.examples)
 
 
+@pytest.mark.slow
 def test_bare_pairs_with_which_a_training_begins_show_them_too_and_noise_hides_them(
     coded: Mapping[str, Corpus], tmp_path: Path
 ) -> None:

@@ -23,7 +23,7 @@ from securetm.auditing.regulators import (
     anonymity_questions,
     bears_on,
 )
-from tests.reports.audits import AUDIT, IDLE, changed, finding
+from tests.reports.audits import AUDIT, changed, finding
 
 OF_NO_PERSON = {
     *("many_run_epsilon", "many_run_pairs", "many_run_words"),
@@ -71,12 +71,6 @@ def test_what_an_epsilon_allows_is_still_above_chance() -> None:
     assert linked.shown_by == ("membership",)
     assert linked.attacks == ("membership", "membership_counts")
     assert _outcomes(_of_run(nothing))[LINKING, THE_MODEL] == NOT_SHOWN
-
-
-def test_the_baseline_beside_a_run_is_not_the_run() -> None:
-    other = changed(_found(292, verdict=REFUTED), baseline=True)
-    audit = replace(AUDIT, run="mine", findings=(changed(other, name="open-of-mine"), changed(IDLE, name="mine")))
-    assert {one.outcome for one in anonymity_questions(audit)} == {NOT_TRIED}
 
 
 def test_files_hold_the_questions_and_what_each_finding_bears_on() -> None:

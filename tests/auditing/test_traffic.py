@@ -57,6 +57,7 @@ def test_a_message_on_this_channel_is_its_length_and_nothing_else(recorded: Reco
     assert all(message.sender != message.receiver for message in sizes)  # an opened total passes between no machines
 
 
+@pytest.mark.slow
 def test_lists_of_words_are_as_long_as_their_words(unequal: Path, tmp_path: Path) -> None:
     plan = write_plan(
         tmp_path / "listening.toml",
@@ -141,6 +142,7 @@ def hit_share(score: Score) -> float:
     return found.hits / found.of
 
 
+@pytest.mark.slow
 def test_without_an_interval_times_tell_how_much_was_sampled(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
     run = timed(five, tmp_path / "at once", waiting=False)
     assert hit_share(by_times(run)) > 0.8  # the clock counts documents, and the judge their words

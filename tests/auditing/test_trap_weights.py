@@ -116,6 +116,7 @@ def lied(runs: Demonstrations, trial: Trial, rounds: int) -> RunFolder:
     return runs.run("masked", trial.run, corruption=malicious_rounds(rounds, attack_called("trap_weights"), EFFORT))
 
 
+@pytest.mark.slow
 def test_the_coordinator_lies_in_the_first_rounds_only_and_the_model_does_not_move_there(
     trial: Trial, runs: Demonstrations
 ) -> None:

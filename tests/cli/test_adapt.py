@@ -41,6 +41,7 @@ def test_what_was_adapted_is_used_like_any_model(adapted: Said, tmp_path: Path) 
     assert {len(row) for row in rows} == {len(told["topics"])}
 
 
+@pytest.mark.slow
 def test_a_party_of_a_simulation_gets_topics_of_its_own(here: Path, tmp_path: Path, workplace: Path) -> None:
     run = "runs/to adapt"
     if not Path(run).exists():
@@ -53,22 +54,3 @@ def test_a_party_of_a_simulation_gets_topics_of_its_own(here: Path, tmp_path: Pa
     own = said.json["adapted"]["own_topics"]
     assert own == (2 if said.json["adapted"]["stages"] else 0)  # where the shared model is best, it stays as it is
     assert len(FinishedRun.open(tmp_path / "mine").topics()) == 3 + own
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ((), "give --corpus FILE or --party NAME"),
-        (("--corpus", "new.jsonl", "--party", "north"), "give --corpus FILE or --party NAME"),
-        (("--party", "nobody"), "there is no party called 'nobody'"),
-        (("--corpus", "unknown.jsonl"), "0 documents have a word that the model knows"),
-        (("--corpus", "new.jsonl", "--out", "runs/demo"), "already holds a run"),
-    ],
-)
-def test_what_cannot_be_adapted_is_refused(demo: Said, here: Path, tmp_path: Path, options: tuple[str, ...], told: str) -> None:
-    Path("unknown.jsonl").write_text(json.dumps({"text": "qwertz uiopasdf"}), "utf-8")
-    out = () if "--out" in options else ("--out", str(tmp_path / "mine"))
-    said = securetm("adapt", "runs/demo", *options, *out)
-    assert said.code == 2
-    assert told in " ".join(said.err.split())
-    assert not (tmp_path / "mine").exists()

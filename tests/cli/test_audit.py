@@ -223,17 +223,6 @@ def test_what_a_plan_asks_of_its_runs_is_checked_before_any_is_made(bench: Path,
         assert "training" not in begun.err
 
 
-def test_examples_are_quoted_only_where_wanted(bench: Path, tmp_path: Path) -> None:
-    plan = str(write_plan(tmp_path / "open.toml", bench / "documents.jsonl", profiles=["open"], batch=2))
-    quoting, silent = (securetm("audit", plan, "--examples", n, "--json") for n in ("1", "0"))
-    (quoted,), (unquoted,) = (said.json["findings"] for said in (quoting, silent))
-    assert len(quoted["examples"]) == 1
-    assert unquoted["examples"] == []
-    word = quoted["examples"][0]["original"].split(",")[0].split(" ")[0]
-    assert word in quoting.err
-    assert word not in silent.err
-
-
 @pytest.mark.slow
 def test_the_example_of_the_contract_breaks_every_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -286,15 +275,7 @@ def test_an_audit_of_a_run_is_kept_in_its_folder_and_shown_again(tried: Path, tm
     assert all(finding["examples"] == [] for finding in silent.json["findings"])
 
 
-def test_the_example_of_report_does_what_it_says(tried: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("runs").mkdir()
-    Path("runs/demo").symlink_to(tried)
-    said = securetm(*shlex.split(example_of("report"))[1:])
-    assert said.code == 0, said.err
-    assert Path("audit.html").is_file()
-
-
+@pytest.mark.slow
 def test_what_was_not_tried_on_a_run_is_true_of_that_run(tried: Path, bench: Path) -> None:
     """The plan's author speaks of the plan's own runs; of attacks that need another kind of run it is said why."""
     untried = json.loads((tried / "audits" / "small.json").read_text("utf-8"))["not_tried"]

@@ -69,7 +69,7 @@ TRIALS: Mapping[str, tuple[str, ...]] = {
     ),
     "ledger": ("FOLDER/north.ledger --json --html FOLDER/page.html", "FOLDER/north.ledger --allow 9"),
 }
-SLOW = ("compare", "solve", "dp-sgd", "distributed")  # which compose many sampled rounds
+SLOW = ("compare", "solve", "dp-sgd", "distributed", "plan", "profile")  # which compose many sampled rounds
 LINES = [(command, line) for command, lines in TRIALS.items() for line in lines]
 
 

@@ -30,6 +30,7 @@ def test_a_budget_of_documents_says_what_a_person_is_promised() -> None:
     assert any("A person with 5 of them has epsilon = " in warning for warning in result["warnings"])
 
 
+@pytest.mark.slow
 def test_where_persons_are_named_every_answer_is_per_person() -> None:
     result = found(f"dp-sgd {SGD} --noise 4 --documents-per-person 5")
     assert result["unit"] == "person"
@@ -65,6 +66,7 @@ def test_a_profile_asks_what_a_run_asks() -> None:
     assert 0.99 * 8 < result["epsilon"] <= 8
 
 
+@pytest.mark.slow
 def test_a_profile_takes_the_numbers_that_a_plan_takes() -> None:
     result = found(f"{PROFILE} --rounds 3 --epsilon 2 --delta 1e-7 --unit person")
     assert (result["rounds"], result["delta"], result["budget"]["epsilon"]) == (3, 1e-7, 2)
@@ -74,6 +76,7 @@ def test_a_profile_takes_the_numbers_that_a_plan_takes() -> None:
     assert noisier["epsilon"] < 1
 
 
+@pytest.mark.slow
 def test_noise_is_found_for_an_epsilon_and_shown_in_shares() -> None:
     result = found(f"dp-sgd {SGD} --epsilon 2 --parties 10 --missing 2 --colluding 3")
     assert result["solved"]["target"] == 2
@@ -83,6 +86,7 @@ def test_noise_is_found_for_an_epsilon_and_shown_in_shares() -> None:
     assert found(f"compare {SGD} --epsilon 2 --parties 10 --missing 2")["epsilon"] <= 2
 
 
+@pytest.mark.slow
 def test_a_corpus_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
     rows = [{"text": "a cough in the chest", "patient": n % 4} for n in range(18)]

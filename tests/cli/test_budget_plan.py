@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from securetm.accounting.calculator.runs_ahead import RunsAhead, Spending
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.ledger import BudgetExhausted
 from securetm.cli.budget_plan import PlanQuestion
 from securetm.cli.budget_runs import one_run
-from securetm.contracts import Budget, Unit
 
 from .calculated import budget, found, write_ledger
 
@@ -36,6 +34,7 @@ def test_a_real_ledger_admits_the_planned_runs_and_no_more(tmp_path: Path) -> No
         assert ledger.spent().epsilon > 0.98 * planned.budget.epsilon  # no more noise than the ledger asks for
 
 
+@pytest.mark.slow
 def test_runs_share_a_budget_better_than_by_dividing_it() -> None:
     result = found(f"{SMALL} --years 4 --epsilon 4 --delta 1e-6 --documents 50000 --persons 10000 --missing 0")
     assert (result["unit"], result["lasts_runs"], len(result["runs"])) == ("person", 4, 4)
@@ -112,19 +111,6 @@ def test_a_file_says_the_same_as_options(tmp_path: Path) -> None:
     assert said.code == 2
     assert "profil" in said.err
     assert "profile" in said.err
-
-
-def test_no_noise_reaches_every_budget() -> None:
-    with pytest.raises(Exception, match="no plan stays within epsilon"):
-        RunsAhead(Budget(Unit.DOCUMENT, 1e-3, 1e-9), Spending(_loud)).least_noise(2)
-
-
-def _loud(noise: float) -> tuple[object, ...]:
-    from dp_accounting import GaussianDpEvent
-
-    from securetm.accounting.spends import Spend
-
-    return (Spend(GaussianDpEvent(noise), count=10_000_000),)
 
 
 @pytest.mark.parametrize(

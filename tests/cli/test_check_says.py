@@ -22,12 +22,6 @@ def test_no_gap_of_a_dangerous_profile_is_told_with_the_danger() -> None:
     assert "A coordinator that may see everything" in words
 
 
-def test_another_threat_model_is_named_with_its_gaps() -> None:
-    said = securetm("check", "open", "--threat-model", "curious_coordinator", "--json")
-    assert (said.code, said.json["threat_model"]["name"]) == (1, "curious_coordinator")
-    assert "curious_coordinator" in said.err
-
-
 def test_a_plan_of_more_parties_than_its_documents_suffice_for_has_a_gap(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     text = 'profile = "dp-local"\n[training]\ndocuments = 9000\n[federation]\nparties = {}\n[vocabulary]\nfile = "english"\n'

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from securetm.auditing.attacks.prepared_weights import FARTHEST
 from securetm.federation.budget.forecast import forecast_of
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import plan_from_tables
 from securetm.reports.statement.guesses import MOST_RIGHT, right_guesses
 
+from ..auditing.conftest import write_plan
+from ..quick_part import quick
 from .conftest import securetm, write_documents
 from .keys.terminal import interrupted_at, typed
 
@@ -78,7 +81,9 @@ TO_EACH = {  # answers that lead to each profile that can be chosen
 }
 
 
-@pytest.mark.parametrize("profile", ["dp-central", "dp-distributed", "dp-local", "fortress"])
+@pytest.mark.parametrize(
+    "profile", quick(["dp-central", "dp-distributed", "dp-local", "fortress"], "dp-distributed", "fortress")
+)
 @pytest.mark.parametrize(
     ("sizes", "notes"),
     [
@@ -178,7 +183,7 @@ READER = ("--looks", "reader", "--hide", "document", "--breaks", "nobody", "--co
 
 
 @pytest.mark.parametrize("profile", ["dp-central", "dp-distributed", "dp-local", "fortress"])
-@pytest.mark.parametrize("documents", ["900", "9000000"])
+@pytest.mark.parametrize("documents", quick(["900", "9000000"], "900"))
 def test_no_budget_is_offered_that_the_page_to_sign_warns_of(profile: str, documents: str) -> None:
     said = securetm("choose", "--parties", "7", "--documents", documents, *SIZES[4:], *TO_EACH[profile], "--json")
     spent, limit = said.json["spent"], said.json["guess_limit"]
@@ -248,13 +253,6 @@ def test_the_budget_of_the_plan_lasts_for_as_many_trainings_as_were_said(tmp_pat
     assert [trained(number) for number in range(4)] == [*[read["training"]["rounds"]] * 3, 0]
 
 
-def test_once_is_only_said_where_nobody_can_be_asked(tmp_path: Path) -> None:
-    alone = securetm("choose", *SIZES, *FEARS, "--json")
-    assert (alone.json["answers"]["trainings"], alone.json["spent"]["noise"]) == (1, None)
-    assert "a second one on the same documents adds to it (--trainings)" in " ".join(alone.err.replace("│", " ").split())
-    assert securetm("choose", *SIZES, *FEARS, "--trainings", "0").code == 2
-
-
 def test_the_costs_are_those_of_the_run_of_the_plan() -> None:
     """20 topics of 1,000 words for 18,820 documents were measured; of a plan with a tenth of all that less is said."""
     small, large = (
@@ -274,6 +272,18 @@ def test_the_costs_are_those_of_the_run_of_the_plan() -> None:
     assert "not measured for lda" in " ".join(other.err.replace("│", " ").split())
 
 
+WEIGHTS = {
+    "attack": "prepared_weights",
+    "threat_model": "model_reader",
+    "adversary": "party",
+    "claim": "the total is differentially private",
+    "profiles": ["open", "dp-central"],
+    "measure": FARTHEST,
+    "refuted_from": 1.0,
+    "effort": {"rounds": 1, "documents": 41, "states": 1},
+}  # an attack on any model
+
+
 def test_a_run_of_a_plan_for_persons_can_be_audited(tmp_path: Path) -> None:
     """Its baseline has no budget of persons, and so no number of them."""
     rows = [json.loads(line) for line in _documents(tmp_path, 40).splitlines()]
@@ -286,7 +296,8 @@ def test_a_run_of_a_plan_for_persons_can_be_audited(tmp_path: Path) -> None:
     assert "persons = 100" in plan.read_text("utf-8")
     ran = securetm("run", str(plan), "--record", "--no-comparison", "--out", str(run))
     assert ran.code == 0, ran.err
-    audited = securetm("audit", "quick", "--run", str(run), "--minutes", "0.2", "--workers", "1", "--json")
+    tried = write_plan(tmp_path / "tried.toml", tmp_path / "notes.jsonl", **WEIGHTS)
+    audited = securetm("audit", str(tried), "--run", str(run), "--workers", "1", "--json")
     assert audited.code == 0, audited.err
     assert audited.json["findings"]
     assert not any("means nothing" in one for one in audited.json["not_tried"])
@@ -295,9 +306,3 @@ def test_a_run_of_a_plan_for_persons_can_be_audited(tmp_path: Path) -> None:
 def _documents(place: Path, number: int) -> str:
     write_documents(place / "documents.jsonl", number)
     return (place / "documents.jsonl").read_text("utf-8")
-
-
-def test_one_organisation_is_no_federation_and_an_option_is_called_by_its_name() -> None:
-    one = securetm("choose", "--parties", "1", *SIZES[2:], *READER)
-    assert (one.code, "the option --parties is 1" in one.err) == (2, True)
-    assert "the option --parties is -3" in securetm("choose", "--parties", "-3", *SIZES[2:], *READER).err

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import pytest
-
-from securetm.plans.profiles import profile_names
-from securetm.reports.profiles import compare_profiles
 
 from .conftest import securetm
 
@@ -26,12 +21,6 @@ def test_what_differs_is_marked() -> None:
     assert rows["Who sees the model?"]["differs"] is False
     assert rows["May the coordinator lie?"]["answers"] == {"masked": "no: all follow the protocol", "fortress": "yes"}
     assert "epsilon = 3" in rows["What tells the model of one document?"]["answers"]["fortress"]
-
-
-def test_no_two_profiles_are_the_same() -> None:
-    rows = compare_profiles(profile_names())["rows"]
-    for one, two in combinations([name for name in profile_names() if name != "ckks"], 2):  # bfv and ckks differ in arithmetic
-        assert any(row["answers"][one] != row["answers"][two] for row in rows), (one, two)
 
 
 @pytest.mark.parametrize("names", [("masked",), ("masked", "masked")])

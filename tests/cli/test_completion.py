@@ -35,9 +35,6 @@ def folder(tmp_path: Path) -> Path:
 def test_a_shell_completes_what_is_typed(folder: Path) -> None:
     for words, offered in (
         ("securetm ch", ["choose", "check"]),
-        ("securetm explain dp", ["dp-central", "dp-distributed", "dp-local"]),
-        ("securetm run --model ld", ["lda", "lda-matched", "lda-vi"]),
-        ("securetm topics ", ["runs/demo", "runs/other"]),
         ("securetm compare d", ["demo"]),
     ):
         said = asked(words, folder)

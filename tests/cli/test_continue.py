@@ -65,6 +65,7 @@ def test_a_run_goes_on_with_new_documents(ran: FinishedRun, first: str, tmp_path
     assert securetm("topics", str(tmp_path / "second"), "--json").json["moved"] == told
 
 
+@pytest.mark.slow
 def test_the_run_keeps_the_earlier_model_and_needs_the_other_run_no_more(ran: FinishedRun, first: str, tmp_path: Path) -> None:
     shutil.copytree(first, tmp_path / "first")
     assert again(str(tmp_path / "first"), str(tmp_path / "second")).code == 0
@@ -76,6 +77,7 @@ def test_the_run_keeps_the_earlier_model_and_needs_the_other_run_no_more(ran: Fi
     assert again(str(tmp_path / "moved"), str(tmp_path / "third")).code == 0
 
 
+@pytest.mark.slow
 def test_topics_can_be_added(ran: FinishedRun, first: str, tmp_path: Path) -> None:
     said = again(first, str(tmp_path / "more"), "--topics", "5")
     assert [row["distance"] is None for row in said.json["moved"]] == [False, False, False, True, True]
@@ -116,6 +118,7 @@ def test_what_cannot_go_on_is_refused(
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_a_neural_model_goes_on_from_its_weights(demo: Said, here: Path, tmp_path: Path) -> None:
     said = again("runs/demo", str(tmp_path / "second"), "--rounds", "3")
     assert said.code == 0, said.err

@@ -40,15 +40,6 @@ def test_labels_and_vectors_make_figures_of_their_own(demo: Said, here: Path) ->
     assert found["embedding_coherence"]["controls"].keys() == {"random topics", "vectors alone"}
 
 
-def test_another_run_and_another_seed(demo: Said, here: Path) -> None:
-    said = securetm("evaluate", RUN, "--against", RUN, "--other-seed", RUN, "--json")
-    found = rows(said)
-    assert (found["dss"]["value"], found["tss"]["value"]) == pytest.approx((0, 3), abs=1e-9)
-    assert (found["stability"]["value"], found["weight_stability"]["value"]) == pytest.approx((1, 1))
-    difference = said.json["compared"][0]
-    assert (difference["difference"], difference["sure"], difference["chance"]) == (0, False, 1)
-
-
 def test_topics_from_anywhere(here: Path) -> None:
     Path("topics.json").write_text(json.dumps({"topics": [["river", "lake"], ["judge", "court"]]}), "utf-8")
     found = rows(securetm("evaluate", "--topics", "topics.json", "--corpus", "documents.jsonl", "--json"))

@@ -43,7 +43,7 @@ def profile_of(model: str) -> str:
     return "open" if query.terms.needs is Needs.EACH else "masked"
 
 
-@pytest.mark.parametrize("model", quick(OURS, "lda", "nmf", "prodlda", "sentence-lda"))
+@pytest.mark.parametrize("model", quick(OURS, "prodlda", "sentence-lda"))
 def test_from_documents_to_topics_and_figures(model: str, embedded: Path, here: Path) -> None:
     settings = [f"model.{name}={value}" for name, value in small_settings(model, 3).items()]
     options = ["--corpus", str(embedded), "--partition", "column", "--model", model, "--profile", profile_of(model)]

@@ -8,15 +8,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from securetm.accounting.calculator.persons import People
-from securetm.cli.budget_profile import ProfileQuestion
 from securetm.errors import BadSetting
 from securetm.federation.budget.forecast import forecast_of, forecast_record, why_no_forecast
 from securetm.plans.agreement import Agreement, agree
-from securetm.plans.forecast import BY_MOMENTS, MODELS, OTHERS, Verdict
+from securetm.plans.forecast import MODELS, OTHERS, Verdict
 from securetm.plans.recommend import plan_from_tables
 from securetm.reports.forecast import after_a_run, before_a_run
-from securetm.stages import Unwatched
 
 from .calculated import budget, found
 
@@ -65,22 +62,6 @@ def test_nonsense_is_refused(bad: str, named: str) -> None:
     assert "hint" in said.err
 
 
-def test_persons_are_named_as_in_all_commands_of_the_calculator() -> None:
-    by_unit = found("forecast --documents 20000 --unit person --documents-per-person 5 --document-length 30")
-    by_persons = found("forecast --documents 20000 --persons 4000 --length 30")
-    assert by_unit == by_persons
-    assert (by_unit["unit"], by_unit["setting"]["documents_per_person"]) == ("person", 5.0)
-    documents = found("forecast --documents 20000 --unit document --persons 4000")
-    assert (documents["unit"], documents["setting"]["documents_per_person"]) == ("document", 1.0)
-
-
-def test_short_texts_are_forecast_as_a_run_of_them_begins() -> None:
-    short, told = found(f"{ASKED} --words 1000 --document-length 5"), plan(documents=20_000, document_length=5.0)
-    one = forecast_of(told, 5)
-    assert one is not None
-    assert short["setting"]["start"] == one.setting.start == BY_MOMENTS
-
-
 def test_a_run_is_forecast_only_where_its_plan_states_how_many_documents_there_are() -> None:
     silent, told = plan(), plan(documents=20_000, document_length=30.0)
     assert forecast_of(silent, 5) is None
@@ -98,12 +79,6 @@ def test_a_run_is_forecast_only_where_its_plan_states_how_many_documents_there_a
     assert forecast_record(silent, 5, {}) == {"forecast": None, "came_true": None}
 
 
-def test_the_calculator_of_a_profile_shows_it_and_the_words_that_a_run_would_list() -> None:
-    asked = ProfileQuestion("dp-central", epsilon=3.0, people=People(documents=20_000), words=1_000).question(Unwatched())
-    assert asked.found["forecast"]
-    assert "the number of words open" in asked.notes[-1]
-
-
 def test_a_budget_of_persons_is_forecast_where_the_plan_says_how_many_there_are() -> None:
     counts = {"documents": 20_000, "document_length": 30.0}
     silent, told = plan(privacy={"unit": "person"}, **counts), plan(privacy={"unit": "person"}, persons=4_000, **counts)
@@ -119,19 +94,6 @@ def test_a_budget_of_persons_is_forecast_where_the_plan_says_how_many_there_are(
 
 
 # ---- one rule ----------------------------------------------------------------------------------------------------------
-
-
-def test_forecast_and_profile_expect_most_of_the_same_settings_and_print_the_same_run() -> None:
-    numbers = "--documents 100000 --persons 20000 --epsilon 3 --delta 1e-6 --vocabulary english"
-    told = found(f"forecast --profile dp-distributed {numbers}")
-    said = " ".join(budget(f"profile dp-distributed {numbers} --documents-per-person 40 --json").json["notes"])
-    assert told["run"] in said
-    best = told["best"]["setting"]
-    assert told["setting"] == best  # what is left open is the best
-    for part in (f"--topics {best['topics']} --rounds {best['rounds']}", "--person COLUMN", "--vocabulary english"):
-        assert part in told["run"]
-    assert f"--set vocabulary.max_words={best['words']}" in told["run"]
-    assert "--set training.persons=20000" in told["run"]
 
 
 def test_the_run_that_is_printed_is_forecast_the_same() -> None:
@@ -170,11 +132,3 @@ def test_a_length_that_changes_the_answer_is_warned_of() -> None:
     assert "by_length" not in found(f"{ASKED} --document-length 30")
     long = " ".join(budget("forecast --documents 20000 --document-length 400").out.split())
     assert "Texts with 400 words of the list were not tried" in long
-
-
-def test_a_delta_that_publishes_a_person_is_warned_of() -> None:
-    told = found("forecast --documents 100000 --persons 20000 --delta 0.01")
-    assert "is not below 1 / persons" in told["warnings"][0]
-    assert found("forecast --documents 100000 --persons 20000 --delta 0.000005")["warnings"] == []
-    (tenth,) = found("forecast --documents 100000 --persons 20000 --delta 0.00001")["warnings"]
-    assert "above 1 / (10 N) = 5e-06 for N = 20,000 persons" in tenth

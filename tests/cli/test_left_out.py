@@ -59,14 +59,6 @@ def test_what_is_left_out_is_counted_for_each_party_and_for_the_source(tmp_path:
     assert 0 <= first < training or training < 0
 
 
-def test_documents_without_an_agreed_word_are_counted_too(tmp_path: Path) -> None:
-    (tmp_path / "words.txt").write_text("river\nlake\njudge\ncourt\n", encoding="utf-8")
-    said, words = run(tmp_path, "--partition", "column", "--vocabulary", "words.txt")
-    assert said.json["dropped"]["west"] == [{"reason": "without an agreed word", "documents": 20}]
-    assert {"reason": "without an agreed word", "documents": 2} in said.json["dropped"]["unnamed"]
-    assert "22 have no word of the list" in words
-
-
 def test_the_coordinator_is_told_no_such_figure(tmp_path: Path) -> None:
     run(tmp_path, "--partition", "column")
     folder = reopen(tmp_path / "runs" / "one")

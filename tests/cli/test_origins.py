@@ -112,11 +112,6 @@ def test_a_file_without_an_origin_is_unbounded_until_a_reason_is_given(setting: 
     assert f"because: {WHY}" in shown
 
 
-def test_a_reason_about_nothing_and_an_empty_one_are_refused(here: Path) -> None:
-    assert "is about nothing that this plan starts from" in told(ran("runs/none", *BUDGET, "--public", f"embeddings={WHY}"))
-    assert "must name an input and say why" in told(ran("runs/none", *BUDGET, "--public", "vocabulary="))
-
-
 def test_a_run_spends_what_it_started_from_and_its_own(paid: Path, tmp_path: Path) -> None:
     first = spent_of(paid)
     for more in (("--continue", str(paid)), ("--vocabulary", model_of(paid))):
@@ -150,6 +145,7 @@ def test_a_run_that_goes_on_with_a_smaller_budget_has_noise_for_it_or_is_refused
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_what_a_ledger_of_the_documents_holds_is_not_counted_twice(paid: Path, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in Path("documents.jsonl").read_text("utf-8").splitlines()]
     newcomer = sorted({row["party"] for row in rows})[0]
@@ -178,6 +174,7 @@ def test_what_a_ledger_of_the_documents_holds_is_not_counted_twice(paid: Path, t
     assert "holds no entry of the run" in told(third)
 
 
+@pytest.mark.slow
 def test_what_was_paid_for_by_one_unit_is_not_added_to_what_is_paid_for_by_another(paid: Path, tmp_path: Path) -> None:
     by_word = ("--profile", "iftm", "--model", "lda", "--vocabulary", model_of(paid))
     said = ran(tmp_path / "none", *by_word)

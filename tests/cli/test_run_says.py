@@ -39,6 +39,7 @@ def at_a_terminal(*arguments: str) -> str:
     return seen.decode()
 
 
+@pytest.mark.slow
 def test_a_person_sees_at_once_that_something_happens(tmp_path: Path) -> None:
     seen = at_a_terminal("run", str(tmp_path / "absent.toml"))
     assert 0 <= seen.find("getting ready") < seen.find("absent.toml")

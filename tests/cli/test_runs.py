@@ -162,13 +162,3 @@ def test_only_finished_runs_are_compared(copied: Path) -> None:
     said = securetm("compare", "a", "--in", str(copied))
     assert said.code == 2
     assert "finished run" in said.err
-
-
-def test_a_report_of_another_tool_is_no_run(tmp_path: Path) -> None:
-    (tmp_path / "other").mkdir()
-    for name in ("report.json", "model.safetensors", "labels.json"):
-        (tmp_path / "other" / name).write_text("{}", "utf-8")
-    said = securetm("runs", "other", "--in", str(tmp_path), "--delete", "--yes")
-    assert said.code == 2
-    assert "holds no run" in said.err
-    assert len(list((tmp_path / "other").iterdir())) == 3

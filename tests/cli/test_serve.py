@@ -60,6 +60,7 @@ def events(trial: TrialFolder) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
 
 
+@pytest.mark.slow
 def test_nobody_comes(trial: TrialFolder) -> None:
     said = serve(trial)
     assert said.code == 3

@@ -118,14 +118,6 @@ def test_a_run_that_ended_without_a_statement_gets_it_with_its_report(copy: Path
     assert securetm("report", "--verify", str(copy)).code == 0
 
 
-def test_what_is_no_finished_run_is_refused(copy: Path, tmp_path: Path) -> None:
-    refused(securetm("report", "runs/nowhere"), "runs/nowhere does not exist")
-    refused(securetm("report", str(tmp_path)), "holds no finished run")
-    refused(securetm("report"), "it is not said of what to report")
-    (copy / "result.json").rename(copy / "result.later")
-    refused(securetm("report", str(copy)), "holds no finished run")
-
-
 def test_a_damaged_run_is_refused_with_the_name_of_the_file(copy: Path, tmp_path: Path) -> None:
     (copy / "result.json").write_text((copy / "result.json").read_text("utf-8").replace('"rounds": 6', '"rounds": 7'), "utf-8")
     refused(securetm("report", str(copy), "--pdf", str(tmp_path / "page.pdf")), "result.json is not as its run wrote it", 3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,6 @@ from typing import Any
 import pytest
 
 from .conftest import Said, securetm
-
-
-def _umask() -> int:
-    before = os.umask(0o022)
-    os.umask(before)
-    return before
 
 
 def data_of(page: Path) -> Any:
@@ -68,13 +61,7 @@ def test_documents_of_a_party_and_of_a_file(here: Path, demo: Said) -> None:
     assert data_of(Path("new.html"))["behind"]["whose"] == "new.jsonl"
 
 
-def test_labels_of_the_run_are_in_the_page(here: Path, demo: Said) -> None:
-    assert securetm("topics", "runs/demo", "--label", "2=<b>law", "--html", "labels.html").code == 0
-    assert data_of(Path("labels.html"))["labels"] == {"1": "<b>law"}
-    assert "&lt;b&gt;law" in Path("labels.html").read_text("utf-8")
-    assert securetm("topics", "runs/demo", "--label", "2=").code == 0
-
-
+@pytest.mark.slow
 def test_words_behind_noise_are_marked_and_the_spend_is_told(here: Path) -> None:
     Path("words.txt").write_text("river\nwater\ncourt\njudge\ntensor\nmatrix\ncity\npeople\n", "utf-8")
     corpus = (

@@ -68,11 +68,6 @@ def test_a_table_shows_bars(run: FinishedRun) -> None:
     assert "Topics by month, 60 documents" in one.out
 
 
-def test_a_file_of_other_documents(run: FinishedRun, dated: Path) -> None:
-    said = securetm("topics", RUN, "--by-date", "month", "--json", "--date", "when", "--corpus", dated.name)
-    assert len(said.json["by_date"]["periods"]) == 60
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [

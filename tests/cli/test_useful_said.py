@@ -37,6 +37,7 @@ def test_a_useful_model_is_called_so_before_its_topics(here: Path) -> None:
 LISTED = ("--vocabulary", "listed.txt", "--public", "vocabulary=made up")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("profile", "code"), quick([("dp-local", 1), ("open", 0)], ("dp-local", 1)))
 def test_a_budget_spent_on_less_than_a_guess_ends_as_a_gap(profile: str, code: int, here: Path) -> None:
     """Nobody is invited to use such a model; without a budget, nothing was lost by a trial."""
@@ -53,6 +54,7 @@ def test_a_budget_spent_on_less_than_a_guess_ends_as_a_gap(profile: str, code: i
     assert "next:" not in flat(said)
 
 
+@pytest.mark.slow
 def test_a_run_without_a_round_shows_no_topics_and_keeps_no_model(here: Path) -> None:
     listed(here)
     settings = [*LDA, *LISTED, "--rounds", "1", "--profile", "iftm", "--ledgers", "nothing"]

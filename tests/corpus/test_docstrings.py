@@ -11,7 +11,6 @@ import pytest
 
 from securetm.corpus import docstrings
 from securetm.corpus.docstrings import docstring_parties, docstrings_in, prose
-from securetm.errors import Mistake
 from tests.corpus.generated import check
 
 SOURCE = b'''
@@ -102,12 +101,6 @@ def small_library(folder: Path) -> Path:
     (library / "test" / "c.py").write_text(f'"""{long.format("tests")}"""')
     (library / "bad.py").write_bytes(b'"""\xff"""')
     return library
-
-
-def test_one_party_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(docstrings, "PACKAGES", {"not-there": "not_there_at_all"})
-    with pytest.raises(Mistake, match="only 1"):
-        docstring_parties(cache=tmp_path)
 
 
 def test_nothing_is_imported(tmp_path: Path) -> None:

@@ -67,13 +67,13 @@ def test_in_between_a_label_is_shared_out_as_a_dirichlet_does() -> None:
     """Var q_p = 1/P (1 - 1/P) / (P alpha + 1), to which drawing n documents adds its own share."""
     alpha, parties, documents = 1.0, 4, 500
     held = []
-    for seed in range(100):
+    for seed in range(40):
         for part in dirichlet(labelled((500, 500, 500)), parties, alpha, seed).values():
             held += [float(np.sum(part.labels == "label 0")) / documents]
     each, spread = 1 / parties, 1 / (parties * alpha + 1)
     variance = each * (1 - each) * (spread + (1 - spread) / documents)
     assert abs(np.mean(held) - each) < 0.01
-    assert abs(np.var(held) / variance - 1) < 0.25
+    assert abs(np.var(held) / variance - 1) < 0.4
 
 
 def test_who_holds_a_document_depends_on_no_other_document_and_on_no_place() -> None:

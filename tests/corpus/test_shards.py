@@ -110,6 +110,7 @@ def test_documents_read_alone_are_as_in_memory(tmp_path: Path, monkeypatch: pyte
         same(stored.select(rows).read(), held.select(rows))
 
 
+@pytest.mark.slow
 def test_a_federation_learns_the_same(tmp_path: Path) -> None:
     """From lines of JSON and from seven files of blocks, whatever is drawn."""
     profile = "dp-distributed"

@@ -12,7 +12,7 @@ WRITTEN = sorted(DOCS.rglob("*.md"))
 # They train federation after federation, or start process after process.
 LONG = (
     *("models.md", "five-processes.md", "embeddings.md", "topics-of-meaning.md", "compare-runs.md"),
-    *("audit-a-run.md", "add-a-model.md", "several-processes.md", "choose-epsilon.md"),
+    *("audit-a-run.md", "add-a-model.md", "look-at-topics.md", "several-processes.md", "choose-epsilon.md"),
     *("go-on.md", "sign-a-report.md", "corpus-beyond-memory.md", "plan-runs-over-years.md", "judge-topics.md"),
     *("audit-foreign-models.md", "flower.md", "run-a-coordinator.md", "your-corpus.md"),
 )

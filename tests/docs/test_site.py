@@ -117,6 +117,7 @@ def test_the_command_reference_is_what_the_commands_say() -> None:
     assert FILE.read_text("utf-8") == command_page(), "run: python -m docs.generate.command_page"
 
 
+@pytest.mark.slow
 def test_every_error_has_a_page_of_its_own() -> None:
     pages = error_pages()
     for name in error_classes():

@@ -18,7 +18,6 @@ from ..federation import conftest as organised
 from ..federation.joined import NAMES, Organisations, trained
 from .small_plan import plan
 
-POOL = ("--engine", "pool", "--workers", "2")
 keys = organised.keys
 ENGINE = '\n[engine]\nkind = "pool"\nworkers = 2\n'
 
@@ -32,10 +31,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     said = securetm(*command, "--block-documents", "16", "--shards", "2", "--json")
     assert said.code == 0, said.err
     return folder / "stored"
-
-
-def model_of(run: Path) -> bytes:
-    return (run / "release" / "model.safetensors").read_bytes()
 
 
 def messages(run: Path) -> list[Any]:
@@ -55,16 +50,6 @@ def run(built: Path, out: Path, model: str, *more: str) -> Path:
     return out
 
 
-@pytest.mark.slow  # a party's own engine, below, is asked for the same
-@pytest.mark.parametrize("model", ["lda", "prodlda"])
-def test_a_run_over_a_built_corpus_ends_in_the_same_model_and_nobody_can_tell(model: str, built: Path, tmp_path: Path) -> None:
-    alone, together = run(built, tmp_path / "alone", model), run(built, tmp_path / "together", model, *POOL)
-    assert model_of(alone) == model_of(together)
-    first, second = messages(alone), messages(together)
-    assert [message[:4] for message in first] == [message[:4] for message in second]
-    assert not [message for message in second if b"pool" in message[4] or b"engine" in message[4]]
-
-
 def organisations(keys: Path, folder: Path, engine: str) -> Organisations:
     """Five organisations, of which the first has its documents in blocks on disk and chooses its own engine."""
     made = Organisations.of(keys, folder, plan(rounds=2))
@@ -77,6 +62,7 @@ def organisations(keys: Path, folder: Path, engine: str) -> Organisations:
     return made
 
 
+@pytest.mark.slow
 def test_nobody_hears_what_one_party_computes_with(keys: Path, tmp_path: Path) -> None:
     found = {}
     for name, engine in (("alone", ""), ("together", ENGINE)):

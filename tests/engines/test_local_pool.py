@@ -19,6 +19,7 @@ from securetm.engines.local_pool import LocalPool
 from securetm.engines.tasks import CannotBeSent
 from securetm.errors import Failed
 
+from ..quick_part import quick
 from .worked import Squares, Unloadable, Waiting, killed, threads_here
 
 
@@ -54,6 +55,7 @@ def kill_at(gate: Path, times: int) -> tuple[Thread, list[int]]:
     return thread, found
 
 
+@pytest.mark.slow
 def test_a_task_comes_to_the_same_process_in_each_call_also_when_another_is_lost() -> None:
     pool = LocalPool(2)
     first, second = sorted(pool.map(Squares(), range(2)))
@@ -83,6 +85,7 @@ def test_work_that_cannot_be_sent_is_refused_by_name(shared: LocalPool) -> None:
         list(shared.map(Unloadable(), [1]))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_killed_twice_in_a_call_nothing_is_lost(gate: Path) -> None:
     """In the middle of two tasks, whose other tries then send what came of them."""
     pool, long = LocalPool(2), 3_000_000
@@ -96,6 +99,7 @@ def test_killed_twice_in_a_call_nothing_is_lost(gate: Path) -> None:
     pool.close()
 
 
+@pytest.mark.slow
 def test_killed_before_the_first_task_and_between_calls() -> None:
     pool = LocalPool(2)
     list(pool.map(Squares(), range(4)))
@@ -106,6 +110,7 @@ def test_killed_before_the_first_task_and_between_calls() -> None:
     pool.close()
 
 
+@pytest.mark.slow
 def test_a_task_that_kills_every_worker_is_given_up(shared: LocalPool) -> None:
     with pytest.raises(Failed, match="4 workers were lost with it, and the last one was killed by SIGKILL"):
         list(shared.map(killed, [1]))
@@ -125,7 +130,7 @@ list(LocalPool(2).map(Waiting(Path(sys.argv[1]), (0, 1)), range(4)))
 """
 
 
-@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("way", quick([signal.SIGKILL, signal.SIGINT], signal.SIGINT))
 def test_no_worker_outlives_its_party_even_in_the_middle_of_a_task(gate: Path, way: signal.Signals) -> None:
     party = subprocess.Popen([sys.executable, "-c", PARTY, str(gate)], stderr=subprocess.DEVNULL)
     workers: list[int] = []

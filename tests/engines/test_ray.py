@@ -155,6 +155,7 @@ def test_ray_sends_no_usage_statistics_and_no_setting_of_the_user_reaches_it(eng
     assert found["OMP_NUM_THREADS"] == "1"
 
 
+@pytest.mark.slow
 def test_closing_ends_every_process_and_deletes_the_folder(engine: RayEngine) -> None:
     """Last in this file: the cluster is gone after it."""
     started = driver(engine)

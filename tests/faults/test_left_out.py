@@ -37,7 +37,7 @@ def survivors(machine: Machine) -> list[set[str]]:
 
 
 @pytest.mark.usefixtures("kept_after_every_round")
-@pytest.mark.parametrize("stage", ["Invite", "Prepare", "Adopt"])
+@pytest.mark.parametrize("stage", quick(["Invite", "Prepare", "Adopt"], "Prepare"))
 def test_a_party_that_missed_the_beginning_of_a_session_is_in_the_next_one(
     stage: str, five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
@@ -80,6 +80,7 @@ RESTARTS = (Kind.AWAY, Kind.RESTARTED, Kind.KILLED, Kind.REPLY_LOST, Kind.FROZEN
 SEEDS = [seed for seed in range(2, 27) if seed != 13]  # whose schedule strikes three times only
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.faults) for seed in SEEDS)])
 @pytest.mark.parametrize(
     ("profile", "stop"),

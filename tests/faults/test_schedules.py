@@ -28,7 +28,7 @@ def _kept_after_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "SECONDS_BETWEEN_KEEPS", 0.0)
 
 
-SHORT = [(FEW, "masked", "prodlda"), (FEW, "open", "lda")]
+SHORT = [(FEW, "masked", "prodlda"), pytest.param(FEW, "open", "lda", marks=pytest.mark.slow)]
 LONG = [pytest.param(MANY, *case, marks=pytest.mark.faults) for case in CASES]
 
 
@@ -56,6 +56,7 @@ def test_a_run_that_goes_on_without_parties_ends_too(
     machine.monitor.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("faults", [FEW, pytest.param(MANY, marks=pytest.mark.faults)])
 def test_what_is_computed_was_paid_for(
     faults: int, five: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -45,16 +45,6 @@ def test_party_and_coordinator_go_on_under_what_they_agreed(corpora: Mapping[str
     party.store.close()
 
 
-def test_a_role_that_starts_after_the_edit_agrees_to_something_else(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    path = own_profile("open", tmp_path)
-    plan = small_plan(profile=str(path))
-    played = Played(plan, tuple(corpora))
-    path.write_text("colluding = 1\n" + path.read_text("utf-8"), "utf-8")
-    party = make_party("north", plan, corpora, tmp_path)
-    assert played.send(party, played.invite()) == wire.Refusal("WrongAgreement")
-    party.store.close()
-
-
 @pytest.mark.parametrize("name", profile_names())
 def test_an_agreement_is_what_its_files_say(name: str, tmp_path: Path) -> None:
     words = tmp_path / "words.txt"

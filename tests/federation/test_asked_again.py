@@ -26,6 +26,7 @@ from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .conftest import StopsAfter, small_plan
 from .played import Played, make_party, settled
 from .private import PUBLIC, private_plan
@@ -120,7 +121,7 @@ def test_a_model_with_a_memory_is_asked_again_from_the_same_memory(corpora: Mapp
     stage.party.store.close()
 
 
-@pytest.mark.parametrize("profile", ["open", "masked", "bfv"])
+@pytest.mark.parametrize("profile", quick(["open", "masked", "bfv"], "masked"))
 def test_a_run_that_would_not_ask_about_the_same_bits_goes_on_all_the_same(
     profile: str, five: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +144,7 @@ def test_a_run_that_would_not_ask_about_the_same_bits_goes_on_all_the_same(
     assert execute(reopen(folder.path), Unwatched(), comparison=False)["rounds"] == 6
 
 
+@pytest.mark.slow
 def test_paid_answers_are_about_the_same_state_too(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     """Asked again after a crash, it is the kept answer, for no charge; nothing else is sold under that number."""
     run = begin(tmp_path / "run", private_plan(tmp_path, "dp-local"), five)

@@ -65,6 +65,7 @@ def test_each_round_is_answered_by_the_parties_that_the_seed_draws(
     assert {survivors for (survivors,) in others} == {" ".join(five)}
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_as_if_it_had_not_been(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     plan = sampled("masked", 4)
     for name in ("unbroken", "broken"):
@@ -76,6 +77,7 @@ def test_a_killed_run_ends_as_if_it_had_not_been(five: Mapping[str, Corpus], tmp
     assert all(np.array_equal(models[0][key], models[1][key]) for key in models[0])
 
 
+@pytest.mark.slow
 def test_a_party_pays_for_the_rounds_that_it_answers_and_the_bill_counts_all(
     five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:

@@ -214,6 +214,7 @@ def test_the_owner_of_the_data_set_sets_its_budget_and_no_plan_raises_it(organis
         organisations.prepared("numpy")
 
 
+@pytest.mark.slow
 def test_runs_over_two_data_sets_of_one_party_are_witnessed_apart(organisations: Organisations, tmp_path: Path) -> None:
     """The others remember the head of each ledger: another data set is no ledger that was replaced."""
     _, joined = trained(organisations, tmp_path / "first")
@@ -234,6 +235,7 @@ def test_runs_over_two_data_sets_of_one_party_are_witnessed_apart(organisations:
     assert joined.reports["scipy"]["spent"]["all_runs"] > joined.reports["scipy"]["spent"]["epsilon"]
 
 
+@pytest.mark.slow
 def test_a_coordinator_that_begins_the_run_anew_gets_the_same_answers_for_no_other_charge(
     organisations: Organisations, tmp_path: Path
 ) -> None:

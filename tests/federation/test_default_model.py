@@ -22,7 +22,3 @@ def test_with_a_budget_it_trains_few_rounds_of_bounded_rows(profile: str) -> Non
     assert plan.training.rounds <= 8
     named = plan_from_tables({"profile": profile, "model": {"name": MODEL_UNDER_BUDGET, "repeats": 4}}, "a test")
     assert (named.model.settings["repeats"], named.model.settings["tempering"]) == (4, 0.85)
-
-
-def test_a_budget_of_single_words_is_another_thing() -> None:
-    assert plan_from_tables({"profile": "iftm"}, "a test").model.name == DEFAULT_MODEL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,8 +18,6 @@ from securetm.errors import Mistake
 from securetm.federation.document_minimum import DeltaTooLarge, others_hold, units_of
 from securetm.federation.folder import begin
 from securetm.plans.agreement import agree
-from securetm.stages import Unwatched
-from securetm.trial.files import make_trial
 
 from ..cli.conftest import securetm
 from .conftest import FIVE, texts
@@ -53,6 +52,7 @@ def test_above_a_tenth_it_is_told(tmp_path: Path) -> None:
     assert "is not below 1 / documents" in refused
 
 
+@pytest.mark.slow
 def test_the_command_tells_it_before_it_trains(tmp_path: Path) -> None:
     rows = [{"text": text, "party": name} for n, name in enumerate(FIVE) for text in texts(FIVE[name], 60, n)]
     (tmp_path / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
@@ -69,10 +69,10 @@ def test_the_command_tells_it_before_it_trains(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def announced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def announced(keys: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Keys of five parties that each say that they hold forty documents at least."""
     folder = tmp_path_factory.mktemp("announced") / "trial"
-    make_trial(folder, "masked", 2, Unwatched())
+    shutil.copytree(keys, folder)
     requests = []
     for name in NAMES:
         home = folder / "parties" / name / "home"

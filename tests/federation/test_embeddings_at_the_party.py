@@ -95,6 +95,7 @@ def test_no_embedding_stands_in_any_message(name: str, sentence_model: Path, tmp
     assert not [one for one in windows(held) if one in messages]
 
 
+@pytest.mark.slow
 def test_new_documents_are_embedded_as_in_training(sentence_model: Path, tmp_path: Path) -> None:
     corpus = {"corpus__source": str(written(tmp_path)), "corpus__partition": "column"}
     plan = plan_of(sentence_model, "zeroshot-tm", **corpus)
@@ -108,6 +109,7 @@ def test_new_documents_are_embedded_as_in_training(sentence_model: Path, tmp_pat
     assert np.any(shares[0] != shares[1])
 
 
+@pytest.mark.slow
 def test_organisations_embed_their_own_documents(keys: Path, sentence_model: Path, tmp_path: Path) -> None:
     plan = PLAN.format(sentence_model)
     organisations = Organisations.of(keys, tmp_path / "all", plan)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,10 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
-from securetm.federation.coordinator.coordinator import rounds_of
 from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import execute
-from securetm.plans.agreement import agree
 from securetm.plans.recommend import MOST_ROUNDS_OF_EPOCHS, plan_from_tables
-from securetm.plans.schema import FederationChoice, Plan
+from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 
 from .conftest import small_plan
@@ -39,19 +36,6 @@ def test_rounds_follow_the_documents_of_all_parties(profile: str, five: Mapping[
     assert sum(map(len, five.values())) == DOCUMENTS
     result = trained(five, tmp_path / "run", plan_of(profile=profile, model__batch=25 if profile == "masked" else 16))
     assert (result["rounds"], result["stopped"]) == (6 if profile == "masked" else ROUNDS, "epochs")
-
-
-@pytest.mark.parametrize(
-    ("more", "batch", "rounds"),
-    [
-        ({}, 16, 9),
-        ({"federation": FederationChoice(cohort=2)}, 16, 23),  # 22.5
-        ({}, 0, 3),  # a round reads all documents
-        ({"model": replace(plan_of().model, settings={"local_epochs": 2})}, 0, 2),
-    ],
-)
-def test_an_epoch_reads_every_training_document_once(more: dict[str, Any], batch: int, rounds: int) -> None:
-    assert rounds_of(agree(replace(plan_of(), **more)), batch, 5, DOCUMENTS) == rounds
 
 
 HIDDEN: dict[str, dict[str, Any]] = {

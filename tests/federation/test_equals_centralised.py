@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -99,6 +100,7 @@ def five_parties() -> dict[str, Corpus]:
     return {name: corpus.select(np.arange(20 + 10 * n)) for n, (name, corpus) in enumerate(nodes.train.items())}
 
 
+@pytest.mark.slow
 def test_a_hundred_steps_end_at_the_same_parameters(tmp_path: Path) -> None:
     parties = five_parties()
     plan = small_plan(training__rounds=STEPS, **{f"model__{name}": value for name, value in SETTINGS.items()})

@@ -48,13 +48,3 @@ def test_frames_hold_the_same_figures(result: FederationResult) -> None:
 def test_the_model_is_at_hand_and_reads_texts(result: FederationResult) -> None:
     shares = result.model.transform([*texts(FIVE["north"], 2, 9)])
     assert shares.shape == (2, 3)
-
-
-def test_it_shows_itself(result: FederationResult) -> None:
-    assert "lda of 5 parties under open, 5 rounds" in repr(result)
-    page = result._repr_html_()
-    assert result["topics"][0][0] in page
-    assert page.count("<tr>") == 1 + len(result["topics"])
-    evil = FederationResult({**result, "topics": [["<script>"]], "prevalence": {"<b>": [1.0]}})
-    assert "<script>" not in evil._repr_html_()
-    assert "<b>" not in evil._repr_html_()

@@ -31,6 +31,7 @@ def test_every_party_holds_the_finished_model(run: RunFolder, five: Mapping[str,
             assert (folder.party(name) / "vocabulary.txt").read_bytes() == folder.words.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_noised_model_is_read_again_at_every_party(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     plan = private_plan(tmp_path, "dp-central", model={"name": "lda", "n_topics": 3}, training__rounds=2)
     folder = begin(tmp_path / "run", plan, five)

@@ -20,8 +20,6 @@ from .conftest import small_plan
 from .played import Played, make_party
 from .private import public_words
 
-FREE = quick(("open", "masked", "bfv"), "open", "bfv")
-
 
 def run(five: Mapping[str, Corpus], folder: Path, name: str, profile: str, ledgers: Path | None) -> Mapping[str, object]:
     settings = {
@@ -59,6 +57,7 @@ def test_after_a_run_without_a_bound_all_runs_are_unbounded_because_of_it(five: 
     assert [one["epsilon"] is None for one in shown.json["runs"]] == [False, True, False]
 
 
+@pytest.mark.slow
 def test_a_run_that_bounds_words_leaves_documents_unbounded(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     ledgers = tmp_path / "ledgers"
     words = run(five, tmp_path, "words", "iftm", ledgers)["spent"][0]  # type: ignore[index]
@@ -69,7 +68,7 @@ def test_a_run_that_bounds_words_leaves_documents_unbounded(five: Mapping[str, C
     assert "profile 'iftm' bounds single words, and no whole document" in whole["unbounded_because"]
 
 
-@pytest.mark.parametrize("profile", FREE)
+@pytest.mark.parametrize("profile", quick(("open", "masked", "bfv"), "bfv"))
 def test_the_entry_is_on_disk_before_the_first_answer_leaves(profile: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
     """Of a trial too: its ledger lies in the run's folder."""
     spent = run(five, tmp_path, "run", profile, None)["spent"]

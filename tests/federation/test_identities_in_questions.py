@@ -21,6 +21,7 @@ from securetm.plans.profiles import cohort_of
 from securetm.sessions.identities import public_identity
 from securetm.sessions.survivors import SurvivorList, SurvivorsChanged
 
+from ..quick_part import quick
 from .test_survivors import Site, begun, site
 
 __all__ = ["site"]
@@ -51,7 +52,7 @@ def table_of(party: Party) -> Array:
     return read_stored(bytes(vector), admitted, party.name)["cells"].astype(np.int64)
 
 
-@pytest.mark.parametrize("site", ["masked", "masked_strict"], indirect=True)
+@pytest.mark.parametrize("site", quick(["masked", "masked_strict"], "masked"), indirect=True)
 @pytest.mark.parametrize("bound", ["names", "identities"])
 def test_a_party_under_an_old_name_does_not_show_the_vector_of_the_old_one(
     site: Site, tmp_path: Path, bound: str, monkeypatch: pytest.MonkeyPatch
@@ -76,7 +77,7 @@ def test_a_party_under_an_old_name_does_not_show_the_vector_of_the_old_one(
     assert found.any()
 
 
-@pytest.mark.parametrize("site", ["masked", "masked_strict", "bfv"], indirect=True)
+@pytest.mark.parametrize("site", quick(["masked", "masked_strict", "bfv"], "masked", "bfv"), indirect=True)
 def test_a_number_is_not_asked_again_of_a_party_under_an_old_name(site: Site, tmp_path: Path) -> None:
     first, state = begun(site)
     first.ask(TRAIN, state)

@@ -72,6 +72,7 @@ def test_model_words_figures_and_report_land_at_every_party(landed: Landed) -> N
         assert read_json(Path(report["directory"]) / REPORT) == report
 
 
+@pytest.mark.slow
 def test_a_federation_goes_on_from_the_model_that_each_party_has(
     landed: Landed, after: tuple[Organisations, dict[str, Path]], tmp_path: Path
 ) -> None:

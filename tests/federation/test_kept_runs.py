@@ -10,7 +10,7 @@ import pytest
 from securetm.errors import Mistake
 from securetm.federation.folder import RunBusy, alone_in
 from securetm.federation.store import write_json
-from securetm.runs.kept_runs import delete, runs_in
+from securetm.runs.kept_runs import delete
 
 
 @pytest.fixture
@@ -43,11 +43,3 @@ def test_ledgers_that_may_be_of_documents_are_not_deleted(run: Path, record: Cal
     with pytest.raises(Mistake, match="holds a ledger that is not of this run alone"):
         delete(run)
     assert (run / "ledgers" / "north.ledger").read_bytes() == b"spent"
-
-
-def test_a_run_of_damaged_files_is_listed_with_what_is_wrong_and_can_be_deleted(run: Path) -> None:
-    for content in ("", "[]", "{}", '{"plan": 3, "members": 5}', "\xff"):
-        (run / "run.json").write_bytes(content.encode("latin1"))
-        (listed,) = runs_in(run.parent)
-        assert listed.trouble
-    assert delete(run) == ()

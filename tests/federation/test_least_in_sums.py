@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from securetm.contracts import Answer, Cohort, Least, Terms
+from securetm.contracts import Answer, Cohort, Least, Roster, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Refused, TooFewParties
 from securetm.federation.coordinator.coordinator import Coordinator
@@ -18,7 +18,7 @@ from securetm.federation.questions import TRAIN
 from securetm.federation.refusal_errors import TooFewDocumentsPromised
 from securetm.federation.wire import wire
 from securetm.plans.party_file import PolicyChoice
-from securetm.sessions.survivors import TooFewDocuments, TooFewInSum
+from securetm.sessions.survivors import TooFewDocuments, TooFewInSum, check_least
 
 from .conftest import small_plan
 from .played import Played, make_party, refusals, settled
@@ -52,12 +52,6 @@ def forgetful(coordinator: Coordinator) -> Coordinator:
 
     coordinator.exchange = exchange  # type: ignore[method-assign]
     return coordinator
-
-
-def test_all_parties_together_are_opened(site: Site) -> None:
-    demanding(site, least_parties=5)
-    coordinator, state = begun(site)
-    assert coordinator.ask(TRAIN, state).survivors == site.folder.members
 
 
 def test_an_honest_coordinator_opens_no_smaller_sum_than_one_party_demands(site: Site) -> None:
@@ -111,6 +105,14 @@ def test_a_coordinator_that_promises_fewer_documents_is_refused(site: Site) -> N
     demanding(site, least_documents=300)  # the coordinator heard of none
     with pytest.raises(PartyRefused, match=TooFewDocumentsPromised.__name__):
         coordinator.ask(TRAIN, state)
+
+
+def test_a_list_of_fewer_parties_than_the_round_promises_is_no_sum() -> None:
+    """Also where the threshold of the aggregation would be content."""
+    cohort = Cohort(bytes(32), 0, ("a", "b", "c", "d"), threshold=2, least=Least(parties=3))
+    check_least(Roster(b"", b"", cohort.members), cohort, ("a", "b", "c"))
+    with pytest.raises(TooFewInSum):
+        check_least(Roster(b"", b"", cohort.members), cohort, ("a", "b"))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_build import CorpusBuild
 from securetm.corpus.records import Columns
 from securetm.errors import Failed, Mistake
-from securetm.federation.folder import RunFolder, begin, check_all, reopen
+from securetm.federation.folder import RunFolder, begin, check_all
 from securetm.federation.simulation.simulation import execute, make_party
 from securetm.federation.sources import corpora_of
 from securetm.plans.schema import Plan
@@ -28,6 +28,7 @@ from securetm.stages import Unwatched
 
 from ..accounting.ledger.test_tampering import behind_its_back
 from ..cli.conftest import securetm
+from ..quick_part import quick
 from .conftest import FIVE, texts
 from .private import private_plan
 
@@ -88,7 +89,7 @@ def test_a_trial_has_ledgers_of_its_own(tmp_path: Path) -> None:
 ANOTHER = {"seed": 7, "another partition": 0, "another file": 0, "fewer documents": 0, "other words": 0, "on disk": 0}
 
 
-@pytest.mark.parametrize("what", ANOTHER)
+@pytest.mark.parametrize("what", quick(ANOTHER, "another partition", "other words", "fewer documents"))
 def test_nothing_but_the_documents_decides_what_is_left(what: str, tmp_path: Path) -> None:
     """Eight must not become eight again because of a seed, a file's name, an order, a tokeniser or a document less."""
     source, home = written(tmp_path / "notes.jsonl"), tmp_path / "ledgers"
@@ -222,7 +223,7 @@ def test_a_ledger_that_is_refused_keeps_those_of_the_other_parties_as_they_are(t
             assert ledger.ended == ""
 
 
-@pytest.mark.parametrize("step", ["begun", "recorded", "entered"])
+@pytest.mark.parametrize("step", quick(["begun", "recorded", "entered"], "recorded"))
 def test_a_run_that_stops_while_ledgers_go_on_loses_nothing_of_them(
     step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,13 +274,6 @@ def test_a_run_without_a_budget_is_in_the_ledgers_of_its_documents(tmp_path: Pat
     assert all(budget == 0 for budget in spent(paid).values())
     spend(paid, each=1)
     assert min(spent(paid).values()) > 0
-
-
-def test_a_trial_moves_with_its_folder(tmp_path: Path) -> None:
-    plan = plan_over(written(tmp_path / "notes.jsonl"), tmp_path)
-    spend(begun(tmp_path / "one", plan), each=2)
-    (tmp_path / "one").rename(tmp_path / "moved")
-    assert min(spent(reopen(tmp_path / "moved")).values()) > 0
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ from securetm.models.tensor_file import packed
 from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .conftest import small_plan
 from .private import public_words
 
@@ -52,7 +53,7 @@ def embedded(corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
     return {name: each.replace(embeddings=draw.normal(size=(len(each), 384)).astype("f4")) for name, each in corpora.items()}
 
 
-@pytest.fixture(scope="module", params=[*sorted(SMALL), "lda under bfv"])
+@pytest.fixture(scope="module", params=quick([*sorted(SMALL), "lda under bfv"], "lda-matched", "zeroshot-tm", "lda under bfv"))
 def run(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of every kind of model; under bfv it is the parties that end with the model."""
     name, _, profile = request.param.partition(" under ")

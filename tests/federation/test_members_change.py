@@ -23,6 +23,7 @@ from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.sessions.identities import public_identity
 
+from ..quick_part import quick
 from .conftest import FIVE, small_plan, texts
 
 
@@ -61,7 +62,10 @@ def session(folder: Path, plan: Plan, corpora: Mapping[str, Corpus], members: Se
         store.close()
 
 
-@pytest.mark.parametrize(("profile", "model"), [("open", {}), ("masked", {"name": "lda", "n_topics": 3})])
+@pytest.mark.parametrize(
+    ("profile", "model"),
+    quick([("open", {}), ("masked", {"name": "lda", "n_topics": 3})], ("masked", {"name": "lda", "n_topics": 3})),
+)
 def test_a_run_goes_on_with_one_party_more_and_then_with_one_less(
     profile: str, model: dict[str, object], five: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

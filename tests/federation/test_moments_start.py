@@ -27,6 +27,7 @@ from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .joined import Organisations, trained
 from .played import Played
 from .private import PUBLIC, paid, paying_parties, private_plan, settle
@@ -41,7 +42,7 @@ def plan_of(folder: Path, profile: str = "dp-central", model: str = "lda-vi", **
     return private_plan(folder, profile, **{**paid, **settings})
 
 
-@pytest.mark.parametrize("profile", ["dp-central", "dp-distributed"])
+@pytest.mark.parametrize("profile", quick(["dp-central", "dp-distributed"], "dp-distributed"))
 def test_the_first_question_is_asked_once_and_all_of_it_is_in_the_ledger(
     profile: str, five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
@@ -75,6 +76,7 @@ def test_every_table_of_topics_begins_at_those_of_the_sum(model: str, five: Mapp
     assert [set(np.argsort(-topic)[:5]) for topic in shown] == [set(np.argsort(-topic)[:5]) for topic in found]
 
 
+@pytest.mark.slow
 def test_its_share_of_the_budget_is_billed_and_the_noise_of_the_rounds_makes_room_for_it(tmp_path: Path) -> None:
     epsilons = {}
     for share in (0.2, 0.8):

@@ -38,11 +38,11 @@ def words(parties: Mapping[str, Corpus], tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "profile"),
     quick(
         [("lda", "dp-distributed"), ("lda", "dp-local"), ("lda-vi", "dp-central"), ("sentence-lda", "dp-distributed")],
-        ("lda-vi", "dp-central"),
         ("sentence-lda", "dp-distributed"),
     ),
 )
@@ -66,7 +66,7 @@ def trained(place: Path, profile: str, model: str, parties: Mapping[str, Corpus]
     return folder
 
 
-@pytest.mark.parametrize("model", ["lda", "lda-vi"])
+@pytest.mark.parametrize("model", quick(["lda", "lda-vi"], "lda-vi"))
 def test_the_model_remembers_that_words_were_noised_at_home(model: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
     """So it predicts by its table as it is, also when it is read again; parties are asked about the table alone."""
     folder = trained(tmp_path, "iftm", model, five, privacy__epsilon=5.0)

@@ -87,6 +87,7 @@ def test_every_role_writes_the_same_origin(first: tuple[Organisations, Joined]) 
     assert all(report["run"] == origin.entries[0].run for report in joined.reports.values())
 
 
+@pytest.mark.slow
 def test_a_party_that_goes_on_from_its_own_model_counts_it_once(organisations: Organisations, tmp_path: Path) -> None:
     for name in NAMES:  # the owner allows more of the same documents
         organisations.write(name, privacy="epsilon = 9.0")

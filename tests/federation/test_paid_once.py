@@ -95,7 +95,7 @@ def both_deleted(folder: Path) -> None:
 LOSSES: dict[str, Callable[[Path], None]] = {"answer": answer_deleted, "store": store_deleted, "both": both_deleted}
 
 
-@pytest.mark.parametrize("what", LOSSES)
+@pytest.mark.parametrize("what", quick(LOSSES, "both"))
 def test_what_was_paid_for_and_is_lost_is_not_drawn_again(what: str, site: Site, left: Left) -> None:
     ask(site, site.begin())
     site.end()
@@ -110,7 +110,7 @@ def test_what_was_paid_for_and_is_lost_is_not_drawn_again(what: str, site: Site,
     assert site.spent() == 1
 
 
-@pytest.mark.parametrize("what", ["everything", "answer", "store"])
+@pytest.mark.parametrize("what", quick(["everything", "answer", "store"], "everything"))
 def test_an_older_copy_that_is_put_back_draws_nothing_again(what: str, site: Site, left: Left, tmp_path: Path) -> None:
     """The copy is of after the first answer. It has that one, and not the second one, which left too."""
     coordinator = site.begin()
@@ -181,7 +181,9 @@ MOMENTS: dict[str, tuple[Any, str, bool]] = {
 }
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    "moment", quick(MOMENTS, "before it is paid for", "when it is paid for", "when it is kept", "when it is sent")
+)
 def test_killed_at_any_step_and_asked_again_one_answer_leaves_for_one_entry(
     moment: str, site: Site, left: Left, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,6 +261,7 @@ def test_other_bytes_in_the_place_of_the_kept_answer_do_not_leave(site: Site, le
     assert [len(answers) for answers in left.values()] == [1]
 
 
+@pytest.mark.slow
 def test_the_sentence_is_the_same_whatever_was_lost(site: Site) -> None:
     said = set()
     ask(site, site.begin())

@@ -21,6 +21,7 @@ from securetm.federation.transcript import Transcript
 from securetm.private_files import private_folder, writing
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .conftest import small_plan
 from .private import public_words
 
@@ -53,7 +54,7 @@ def _modes(folder: Path) -> dict[str, str]:
     return {str(path): oct(mode) for path, mode in found.items() if mode != asked[path.is_dir()]}
 
 
-@pytest.mark.parametrize("profile", ["iftm", "bfv"])
+@pytest.mark.parametrize("profile", quick(["iftm", "bfv"], "bfv"))
 @pytest.mark.usefixtures("open_umask")
 def test_everything_that_a_run_leaves_is_private(
     profile: str, five: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -164,17 +164,6 @@ def test_a_hostile_model_cannot_make_a_party_say_more_than_noise(five: Mapping[s
 # ---- what is spent -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("profile", quick(PRIVATE, "dp-distributed"))  # the others in runs of other models
-def test_a_budget_of_three_lasts_for_the_rounds_and_is_not_exceeded(
-    profile: str, five: Mapping[str, Corpus], tmp_path: Path
-) -> None:
-    _, result = ran(tmp_path, profile, five, privacy__epsilon=3.0, training__rounds=12)
-    assert (result["rounds"], result["stopped"]) == (12, "rounds")
-    for spent in result["spent"]:
-        assert 2.7 < spent["epsilon"] <= 3.0
-        assert (spent["unit"], spent["delta"]) == ("document", 1e-5)
-
-
 def test_training_stops_before_the_round_that_would_exceed_the_budget(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     settings = {"privacy__epsilon": 3.0, "privacy__noise": 0.8, "training__rounds": 500}
     folder, result = ran(tmp_path, "dp-central", five, **settings)
@@ -209,6 +198,7 @@ def test_a_later_plan_cannot_raise_the_budget_of_a_party(spent: Path, five: Mapp
     assert all(one["all_runs"] <= 3.0 for one in result["spent"])
 
 
+@pytest.mark.slow
 def test_a_party_does_not_keep_how_many_took_part_and_a_folder_of_the_same_name_is_another_run(
     five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
@@ -253,6 +243,7 @@ def test_a_budget_takes_no_gpu(tmp_path: Path) -> None:
         private_plan(tmp_path, "dp-local", model__device="cuda")
 
 
+@pytest.mark.slow
 def test_where_no_budget_is_left_for_words_the_run_says_so(spent: Path, five: Mapping[str, Corpus], tmp_path: Path) -> None:
     plan = small_plan(profile="dp-local", privacy__epsilon=3.0)
     folder = begin(tmp_path / "another", plan, five, ledgers=spent)

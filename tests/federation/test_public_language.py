@@ -95,10 +95,6 @@ def run_of(profile: str, folder: Path) -> dict[str, object]:
     return json.loads(said.out)  # type: ignore[no-any-return]
 
 
-def test_encrypted_sums_run_with_no_further_argument(tmp_path: Path) -> None:
-    assert run_of("bfv", tmp_path / "run")["rounds"] == 1
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", [*BUDGETS, *PUBLIC_ONLY])
 def test_every_profile_with_noise_or_keys_runs_with_no_further_argument(profile: str, tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def plan_of(folder: Path, vectors: Path, profile: str = "dp-central", **more: An
     return private_plan(folder, profile, **settings, **paid, **({"origins__vectors": "made up"} if named else {}))
 
 
+@pytest.mark.slow
 def test_a_private_run_says_where_it_began_and_what_no_document_made(
     five: Mapping[str, Corpus], vectors: Path, tmp_path: Path
 ) -> None:

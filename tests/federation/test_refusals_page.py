@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import securetm
 from securetm.errors import Refused, error_classes
 from securetm.resources import data_folder
@@ -33,6 +35,7 @@ def named_in(path: Path) -> Iterator[str]:
             yield name
 
 
+@pytest.mark.slow
 def test_every_refusal_that_a_party_can_send_is_in_the_table() -> None:
     sent = {name for path in OURS if path.name not in COORDINATORS for name in named_in(path)}
     assert sent

@@ -13,11 +13,12 @@ from securetm.federation.folder import begin
 from securetm.federation.soundness import agreed_apart, check_plan, check_survivors
 from securetm.plans.profiles import TooFewForProfile, cohort_of
 
+from ..quick_part import quick
 from .conftest import small_plan
 from .private import private_plan
 
 
-@pytest.mark.parametrize("profile", ["masked", "dp-local", "dp-distributed"])
+@pytest.mark.parametrize("profile", quick(["masked", "dp-local", "dp-distributed"], "masked", "dp-distributed"))
 def test_it_is_the_agreement_of_a_simulation(profile: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
     paid = profile.startswith("dp")
     privacy = {"privacy__unit": "document", "privacy__epsilon": 4.0} if paid else {}

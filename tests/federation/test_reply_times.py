@@ -64,6 +64,7 @@ def test_answers_leave_after_the_same_time_whatever_the_coins_chose(paced: tuple
         assert one.paced.overruns == 0
 
 
+@pytest.mark.slow
 def test_composing_losses_is_in_no_answer_of_the_training(budgeted: RunFolder) -> None:
     """It would make the interval of the whole run as long as the slowest composition, which a loaded machine stretches."""
     for one in overheard(budgeted, composing=10_000.0):
@@ -71,6 +72,7 @@ def test_composing_losses_is_in_no_answer_of_the_training(budgeted: RunFolder) -
         assert one.paced.overruns == 0
 
 
+@pytest.mark.slow
 def test_without_an_interval_the_time_is_the_size_of_the_sample(budgeted: RunFolder) -> None:
     for one in overheard(budgeted, waiting=False):
         assert [round(after / PER_DOCUMENT) for after in one.after["train"]] == one.read[MEASURED:]
@@ -82,6 +84,7 @@ def test_the_list_of_words_is_accepted_at_a_time_of_the_grid(paced: tuple[RunFol
         assert on_grid(after - OTHERWISE) <= after < on_grid(after - OTHERWISE) + OTHERWISE
 
 
+@pytest.mark.slow
 def test_an_answer_that_takes_longer_doubles_the_interval(budgeted: RunFolder, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         parties = overheard(budgeted, slow=MEASURED + 3)
@@ -97,6 +100,7 @@ def test_an_answer_that_takes_longer_doubles_the_interval(budgeted: RunFolder, c
         assert round(interval / after[0]) in {2**doublings for doublings in range(1, 10)}
 
 
+@pytest.mark.slow
 def test_a_refused_question_sets_no_interval(budgeted: RunFolder) -> None:
     """Otherwise a coordinator that asks too early makes the interval so short that each answer shows how long it took."""
     parties = {name: Overheard(make_party(budgeted, name)) for name in budgeted.members}

@@ -20,6 +20,7 @@ from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .conftest import FIVE, StopsAfter, small_plan, texts
 from .killed_run import ended
 from .private import paid, private_plan
@@ -44,9 +45,9 @@ def stored(five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory)
     return folder
 
 
-@pytest.fixture(scope="module", params=[("open", "held_out"), ("masked", "rounds")], ids="-".join)
+@pytest.fixture(scope="module", params=quick(["open-held_out", "masked-rounds"], "masked-rounds"))
 def unbroken(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    profile, stop = request.param
+    profile, stop = request.param.split("-")
     plan = small_plan(profile=profile, training__stop=stop, training__every=3, model__batch=25)
     folder = begin(tmp_path_factory.mktemp("run") / "unbroken", plan, dict(sorted(five.items())))
     return plan, execute(folder, Unwatched(), comparison=False)

@@ -103,7 +103,7 @@ def with_noise_that_makes_up_for_it(
     return met
 
 
-@pytest.mark.parametrize("model", quick(MODELS, "lda", "lda-matched", "nmf"))
+@pytest.mark.parametrize("model", quick(MODELS, "lda"))
 def test_other_words_behind_the_same_noised_ones_are_the_same_bytes(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

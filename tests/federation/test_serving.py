@@ -25,6 +25,7 @@ from securetm.plans.schema import CoordinatorChoice, Plan
 from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .coming_and_going import ComingAndGoing
 from .conftest import FIVE, small_plan
 
@@ -111,7 +112,7 @@ def test_it_ends_with_the_model_of_a_simulation(site: Site, model: bytes) -> Non
 
 
 @pytest.mark.parametrize("wave", [5, *(pytest.param(wave, marks=pytest.mark.slow) for wave in (2, 9, 13, 30))])
-@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("killed", quick([False, True], True))
 def test_a_party_that_vanishes_and_comes_back_changes_nothing(site: Site, model: bytes, wave: int, killed: bool) -> None:
     back = threading.Timer(0.2, site.parties.come, FIVE)
 
@@ -148,6 +149,7 @@ def test_a_killed_coordinator_goes_on_from_the_last_round(site: Site, model: byt
     assert site.model == model
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on(site: Site, model: bytes) -> None:
     def pressed() -> None:
         raise KeyboardInterrupt
@@ -173,6 +175,7 @@ def test_a_party_that_breaks_every_session_is_not_followed_for_ever(site: Site) 
     assert stuck.value.sessions >= 1
 
 
+@pytest.mark.slow
 def test_a_run_under_way_does_not_wait_for_a_party_that_it_can_do_without(site: Site) -> None:
     def dies() -> None:
         site.parties.go("south", killed=True)
@@ -187,6 +190,7 @@ def test_a_run_under_way_does_not_wait_for_a_party_that_it_can_do_without(site: 
     assert [event["seconds"] for event in site.events("waiting")] == [0.1]
 
 
+@pytest.mark.slow
 def test_with_fewer_survivors_it_goes_on_without_a_party_and_takes_it_in_again(site: Site) -> None:
     site.parties.come(*FIVE)
 
@@ -205,6 +209,7 @@ def test_with_fewer_survivors_it_goes_on_without_a_party_and_takes_it_in_again(s
     assert survivors[-1] == 5
 
 
+@pytest.mark.slow
 def test_what_is_asked_once_waits_for_a_party_that_was_in_it(site: Site) -> None:
     """The coordinator was killed over the words in common of all parties: nobody finds them without one of these."""
 
@@ -262,6 +267,7 @@ def test_killed_after_the_training_it_asks_nobody_again(site: Site, model: bytes
     assert site.model == model
 
 
+@pytest.mark.slow
 def test_a_party_that_sends_garbage_stops_nobody_where_the_run_goes_on_without(site: Site) -> None:
     site.parties.come(*FIVE)
     site.parties.garbled = "south"
@@ -315,6 +321,7 @@ def test_a_party_that_does_not_come_ends_it_by_name_and_it_goes_on_later(site: S
     assert site.model == model
 
 
+@pytest.mark.slow
 def test_a_run_waits_as_long_for_parties_that_it_needs_where_it_can_do_without_others(site: Site) -> None:
     """Two of five are away for longer than the grace of one: the run waits for its fourth party, and does not end."""
     site.parties.come(*FIVE)

@@ -48,6 +48,7 @@ def test_long_messages_do_not_wait_for_each_other() -> None:
     workers.close()
 
 
+@pytest.mark.slow
 def test_two_workers_end_where_one_process_does(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     plan = small_plan(model={"name": "lda", "n_topics": 3}, training__rounds=4)  # without torch, workers start sooner
     here, there = (
@@ -117,6 +118,7 @@ def test_a_party_without_any_document_says_so_by_name(corpora: Mapping[str, Corp
         ran(tmp_path / "run", small_plan(), {**corpora, "west": corpora["west"].select(np.zeros(0, np.int64))})
 
 
+@pytest.mark.slow
 def test_a_model_without_torch_does_not_wait_for_it() -> None:
     """Half of what such a run would spend on starting."""
     program = (

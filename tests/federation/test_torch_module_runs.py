@@ -49,6 +49,7 @@ def plan_of(**more: object) -> Plan:
     return small_plan(**{"model": model, "training__rounds": 3, **more})
 
 
+@pytest.mark.slow
 def test_a_run_under_a_budget(five: dict, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("\n".join(sorted(five["north"].vocabulary)), "utf-8")
     words = {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": str(tmp_path / "words.txt")}
@@ -71,6 +72,7 @@ def test_the_source_belongs_to_the_agreement(tmp_path: Path, monkeypatch: pytest
         agree(before)
 
 
+@pytest.mark.slow
 def test_organisations_train_it_and_a_policy_may_forbid_it_before_it_is_imported(
     keys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +145,7 @@ TO_ASK = (*(("-c", program) for program in BY_PYTHON), *(("-m", "securetm.cli.ma
 
 @pytest.mark.parametrize(
     "command",
-    [pytest.param(words, marks=() if place in (0, 3) else pytest.mark.slow) for place, words in enumerate(TO_ASK)],
+    [pytest.param(words, marks=() if place == 0 else pytest.mark.slow) for place, words in enumerate(TO_ASK)],
     ids=lambda words: " ".join(words)[-30:],
 )
 def test_no_folder_makes_anybody_run_its_code(command: tuple[str, ...], theirs: Path) -> None:

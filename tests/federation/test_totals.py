@@ -28,6 +28,7 @@ def kept(folder: Path) -> tuple[tuple[int, int], float]:
     return found
 
 
+@pytest.mark.slow
 def test_of_a_run_in_two_parts_bytes_and_seconds_are_those_of_both(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     plan = small_plan(model=LDA)
     unbroken = execute(begin(tmp_path / "unbroken", plan, corpora), Unwatched(), comparison=False)

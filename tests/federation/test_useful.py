@@ -57,6 +57,7 @@ def test_what_too_few_documents_show_is_not_told(corpora: Mapping[str, Corpus], 
 # ---- the comparison with each party alone ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_large_run_is_compared_by_a_sample(
     corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,7 @@ def test_a_row_for_each_party_is_no_bound_for_a_document(unit: str, model: dict[
         bill_of(agree(plan), 5)
 
 
+@pytest.mark.slow
 def test_a_run_says_its_epsilon_at_its_own_delta(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     """The ledger was opened by a run with a larger delta, at which the same answers have a smaller epsilon."""
     first = private_plan(tmp_path, "dp-local", privacy__noise=8.0, privacy__delta=1e-4, training__rounds=1)

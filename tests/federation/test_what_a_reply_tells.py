@@ -281,6 +281,7 @@ def _folders(run: Path) -> Mapping[str, Path]:
     return {name: opened.party(name) for name in opened.members}
 
 
+@pytest.mark.slow
 def test_a_sum_that_will_not_open_changes_no_reply(
     six: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

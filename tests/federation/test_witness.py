@@ -32,6 +32,7 @@ from securetm.plans.schema import Plan
 from securetm.private_files import private_file
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .conftest import FIVE, texts
 from .played import Played, refusals
 from .private import PUBLIC, paying_parties, private_plan
@@ -113,6 +114,7 @@ def test_nobody_else_can_sign_for_a_party(session: Session) -> None:
     session.close()
 
 
+@pytest.mark.slow
 def test_a_party_whose_ledger_grows_without_end_keeps_nobody_busy_without_end(session: Session) -> None:
     """It leads the others farther in each turn, and there is always more. They go on when they are asked the next time."""
     session.signed_of("north")
@@ -283,7 +285,7 @@ def told_to(session: Session, peers: str) -> list[bool]:
     return answered
 
 
-@pytest.mark.parametrize(("first", "second"), [("bcd", "efg"), ("bcde", "defg"), ("bcde", "efg")])
+@pytest.mark.parametrize(("first", "second"), quick([("bcd", "efg"), ("bcde", "defg"), ("bcde", "efg")], ("bcde", "efg")))
 def test_no_two_sets_of_peers_sign_two_histories_of_one_ledger(first: str, second: str, tmp_path: Path) -> None:
     """The coordinator chooses who sees which heads, and shows the old copy to those who saw nothing of the newer one."""
     plan, few = private_plan(tmp_path, "dp-local"), next(iter(FIVE.values()))
@@ -328,7 +330,10 @@ def finished(folder: Path, plan: Plan, corpora: Mapping[str, Corpus]) -> RunFold
     return made
 
 
-@pytest.mark.parametrize(("what", "error"), [("an older copy", LedgerRolledBack), ("a fresh one", LedgerReplaced)])
+@pytest.mark.parametrize(
+    ("what", "error"),
+    quick([("an older copy", LedgerRolledBack), ("a fresh one", LedgerReplaced)], ("an older copy", LedgerRolledBack)),
+)
 def test_a_ledger_that_was_put_back_is_found_out_in_the_next_run(
     what: str, error: type[Exception], five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:

@@ -15,6 +15,8 @@ from securetm.aggregation.homomorphic.seal_library import Code, RunningSum, decr
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed
 
+from ..quick_part import quick
+
 
 @pytest.fixture(autouse=True)
 def one_helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -26,7 +28,7 @@ def one_helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     helpers.end_all()
 
 
-@pytest.mark.parametrize("code", [BfvCode(), CkksCode()])
+@pytest.mark.parametrize("code", quick([BfvCode(), CkksCode()], BfvCode()))
 def test_helpers_change_nothing(code: Code) -> None:
     fit, rng, secret = cheapest(3, 1000), np.random.default_rng(0), draw_ternary(OperatingSystem())
     assert fit is not None

@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lab.bench.he import bench
 from securetm.aggregation.homomorphic.bfv import BfvSum
 from securetm.aggregation.homomorphic.ckks import CkksSum
 from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, cheapest, from_digits, to_digits
@@ -156,13 +155,3 @@ def test_the_secret_key_reaches_the_coordinator_in_no_message() -> None:
 def test_importing_the_parts_does_not_load_the_library() -> None:
     code = "import sys, securetm.aggregation.homomorphic.ckks; sys.exit('tenseal' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_the_bench_measures_ours_smaller_than_the_peer() -> None:
-    result = bench(length=5000, parties=3)
-    assert {row["unit"] for row in result["rows"]} == {"s", "bytes"}
-    for row in result["rows"]:
-        assert row["ours"] > 0
-        assert row["theirs"] > 0
-        if row["unit"] == "bytes":
-            assert row["ratio"] >= row["asked_ratio"]

@@ -73,6 +73,7 @@ def _never(key: Key) -> Row:
     raise AssertionError(key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_kept_rows_are_not_made_again(workers: int, tmp_path: Path) -> None:
     keys: list[dict[str, Any]] = [{"n": n} for n in range(4)]

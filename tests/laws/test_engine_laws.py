@@ -13,6 +13,7 @@ from securetm.answers.block_answers import IN_PROCESS, BlockQuestion
 from securetm.contracts import Engine
 from securetm.engines.local_pool import LocalPool
 from securetm.models.lda.lda import LDA
+from securetm.models.neural.prodlda import ProdLDA
 from securetm.testing.engine_laws import EngineLaws
 
 
@@ -28,6 +29,11 @@ class TestLocalPool(EngineLaws):
         pool = LocalPool(2)
         yield pool
         pool.close()
+
+    @pytest.mark.slow  # each process loads what the models need
+    @pytest.mark.parametrize("model", [LDA(n_topics=3), ProdLDA(n_topics=3, hidden=8)])
+    def test_an_answer_has_the_bytes_of_this_process(self, engine: Engine, model: LDA | ProdLDA) -> None:
+        super().test_an_answer_has_the_bytes_of_this_process(engine, model)
 
 
 # ---- mutants -----------------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from tests.quick_part import quick
 
 PROFILES = [name for name in toml_names("protocols", "profiles") if name != "iftm"]  # whose neighbours differ in one word
 EVERY = [f"{model} under {profile}" for profile in PROFILES for model in MODELS_OF_OURS if not refused(model, profile)]
-FEW = ("lda under masked", "lda under dp-distributed", "lda-vi under dp-central", "prodlda under masked")
+FEW = ("lda-vi under dp-central", "prodlda under masked")
 EVERY_COLUMN = ("text", "label", "party", "person")
 
 
@@ -147,6 +147,7 @@ class TestShardsOfPersons(TestShards):
     columns = EVERY_COLUMN
 
 
+@pytest.mark.slow
 class TestManyBlocks(TestShards):
     """`lda` sums whole numbers, so blocks change nothing."""
 

@@ -62,10 +62,3 @@ def test_bounds_are_right_to_a_hundred_and_twenty_bits(weights, law, parameter) 
 def test_almost_no_noise_is_a_short_table(sigma: float) -> None:
     for weights in (tables.laplace_weights, tables.gaussian_weights, tables.rounded_weights):
         assert tables.symmetric_table(weights(sigma)).outcomes <= 17
-
-
-@pytest.mark.parametrize("variance", [0.07, 30.0, 300.0])
-def test_a_skellam_reach_is_a_bound(variance: float) -> None:
-    reach = tables.skellam_reach(variance, 40)
-    beyond = 2 * sum(skellam(variance, 2 * reach + 20)[reach + 1 :])
-    assert beyond < mpmath.mpf(2) ** -40

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from securetm.mechanisms import slot_noise
 from securetm.mechanisms.slot_bound_kernels import GAPS, PAGE, BoundTables
 from securetm.mechanisms.slot_noise import ORDER, SlotNoise, keystream, shuffled
 from tests.mechanisms.slot_laws import CHANCE, LAWS_TRIED, OTHER, SECRET, dense, misfit
@@ -138,13 +137,6 @@ def test_long_gaps_are_drawn_in_parts() -> None:
         assert misfit(law, table[:, 7], 1) > CHANCE
 
 
-def test_pieces_of_the_stream_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    law, words = SlotNoise(200, 2.0, 0.2, whole=False), np.arange(200, dtype=np.int32)
-    table = dense(law, words)
-    monkeypatch.setattr(slot_noise, "_PIECE", 3 * law.stride)
-    np.testing.assert_array_equal(dense(law, words), table)
-
-
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_word_moves_nothing_but_its_own_counts(whole: bool) -> None:
     """Given the secret, other slots keep theirs, and so does every other count of this slot."""
@@ -203,14 +195,6 @@ def test_extreme_settings(size: int, threshold: float, epsilon: float, whole: bo
     assert (weights * law.steps == np.rint(weights * law.steps)).all()
     assert (weights <= law.most / law.steps).all()
     assert 0 <= law.deviation < 2000
-
-
-def test_deviation_is_that_of_the_noise() -> None:
-    law = SlotNoise(1, 0.9, 0.2, whole=True)
-    values = np.arange(-400, 401)
-    chances = np.exp(-0.9 * np.abs(values))
-    assert law.deviation == pytest.approx(math.sqrt(chances @ values**2 / chances.sum()), rel=1e-5)
-    assert SlotNoise(1, 8.0, 0.2, whole=False).deviation == pytest.approx(math.sqrt(2) / 8, rel=1e-5)
 
 
 # ---- order -----------------------------------------------------------------------------------------------------------

@@ -1,19 +1,15 @@
-import json
-
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
 from scipy import sparse
 
 from securetm.contracts import Answer
 from securetm.contracts.origin import Origin, OriginKind
-from securetm.errors import BadSetting, Failed, Mistake
+from securetm.errors import BadSetting
 from securetm.models.estimator import held_back
 from securetm.models.given_documents import UnfitDocuments, as_documents
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.stored_model import StoredModel
-from securetm.models.tensor_file import packed
 from tests.models.trained_by_hand import VOCABULARY, planted, sum_of
 
 torch.set_num_threads(1)
@@ -67,12 +63,6 @@ def test_the_split_follows_the_keys_alone():
     assert not held_back(keys, 0.0).any()
 
 
-@pytest.mark.parametrize("options", [{"epochs": 0}, {"early_stopping": 1.0}, {"patience": 0}])
-def test_options_are_checked(options):
-    with pytest.raises(BadSetting):
-        model().fit(planted(12)[0], **options)
-
-
 def test_documents_over_other_words_are_refused(fitted):
     documents = as_documents(planted(12)[0].counts, VOCABULARY[::-1])
     with pytest.raises(UnfitDocuments) as refusal:
@@ -95,51 +85,6 @@ def test_counts_that_are_no_counts_are_refused(bad):
 
 
 # ---- save and load -------------------------------------------------------------------------------------------------
-
-
-def rewritten(fitted, path, **facts):
-    fitted.save(path)
-    with safe_open(path, framework="numpy") as stored:
-        arrays = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
-        metadata = {**stored.metadata(), **facts}
-    del metadata["sha256"]  # another one is written
-    path.write_bytes(packed(arrays, metadata))
-
-
-@pytest.mark.parametrize(
-    ("facts", "error"),
-    [
-        ({"kind": "something else"}, Failed),
-        ({"version": "2"}, Failed),
-        ({"model": "lda"}, Mistake),
-        ({"settings": "{"}, Failed),
-        ({"settings": json.dumps({"n_topics": 3, "surprise": 1})}, Failed),
-        ({"settings": json.dumps({"n_topics": 0})}, Failed),
-        ({"settings": json.dumps({"hidden": "many"})}, Failed),
-        ({"settings": json.dumps({"n_topics": 3, "hidden": 2**60})}, Failed),
-        ({"vocabulary": "7"}, Failed),
-    ],
-)
-def test_foreign_files_are_named(fitted, tmp_path, facts, error):
-    rewritten(fitted, tmp_path / "m", **facts)
-    with pytest.raises(error) as refusal:
-        ProdLDA.load(tmp_path / "m")
-    assert str(tmp_path / "m") in str(refusal.value)
-
-
-def test_damaged_files_are_named(fitted, tmp_path):
-    fitted.save(tmp_path / "m")
-    whole = (tmp_path / "m").read_bytes()
-    for damaged in (b"", whole[:5], whole[:-1], b"\xff" * 64 + whole[64:], b"\x80\x04K\x01."):
-        (tmp_path / "m").write_bytes(damaged)
-        with pytest.raises(Failed):
-            ProdLDA.load(tmp_path / "m")
-
-
-def test_arrays_that_do_not_fit_the_vocabulary_are_refused(fitted, tmp_path):
-    rewritten(fitted, tmp_path / "m", vocabulary=json.dumps(VOCABULARY[:-1]))
-    with pytest.raises(Failed):
-        ProdLDA.load(tmp_path / "m")
 
 
 def test_a_saved_model_says_where_it_comes_from_only_if_somebody_said_it(fitted, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import securetm
-from securetm.errors import BadSetting, CannotWrite
+from securetm.errors import CannotWrite
 from securetm.models.given_documents import UnfitDocuments
 
 KINDS = (securetm.LDA, securetm.SentenceLDA)
@@ -36,25 +36,10 @@ def test_a_matrix_may_come_in_many_forms(matrix: Any) -> None:
     assert securetm.LDA(n_topics=2).fit(matrix, epochs=2).transform(matrix).shape == (10, 2)
 
 
-@pytest.mark.parametrize(
-    "setting", [{"n_topics": 1.5}, {"n_topics": "3"}, {"n_topics": True}, {"alpha": "x"}, {"threads": 1.5}]
-)
-@pytest.mark.parametrize("kind", KINDS)
-def test_settings_of_another_kind(kind: Any, setting: dict[str, Any]) -> None:
-    (name,) = setting
-    with pytest.raises(BadSetting, match=f"`{name}` in .* must be a"):
-        kind(**setting)
-
-
 def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     model = securetm.LDA(n_topics=np.int64(2), alpha=np.float32(0.5), eta=1).fit(COUNTS, epochs=1)
     model.save(tmp_path / "model.safetensors")  # as JSON can carry them
     assert securetm.LDA.load(tmp_path / "model.safetensors") == model == securetm.LDA(n_topics=2, alpha=0.5, eta=1.0)
-
-
-def test_a_number_of_epochs_that_is_not_whole() -> None:
-    with pytest.raises(BadSetting, match=r"`epochs` in fit is 1\.5"):
-        securetm.LDA(n_topics=2).fit(COUNTS, epochs=1.5)
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:

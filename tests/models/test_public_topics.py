@@ -35,11 +35,3 @@ def test_few_known_words_are_enough(known: int, topics: int) -> None:
     rows[:known] = np.eye(3)[:known]
     found = public_knowledge(rows, topics)
     assert public_fits(found.arrays(), topics, 7)
-
-
-def test_frequencies_are_kept_and_make_no_topic() -> None:
-    frequencies = np.r_[np.full(12, 3.0), np.full(12, 1.0)] / 48
-    found, plain = public_knowledge(grouped(), GROUPS, frequencies), public_knowledge(grouped(), GROUPS)
-    np.testing.assert_array_equal(found.topics, plain.topics)
-    assert public_fits(found.arrays(), GROUPS, 24)
-    assert found.frequencies is frequencies

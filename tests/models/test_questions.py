@@ -12,7 +12,7 @@ from securetm.contracts import Answer, Array, Documents, Query
 from securetm.errors import BadSetting, Failed
 from securetm.federation.questions import PerPerson
 from securetm.models import quality
-from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut, npmi_from_answer, perplexity_from_answer
+from securetm.models.questions.model_quality import CooccurrenceCounts, npmi_from_answer
 from securetm.models.questions.words import (
     LONGEST_WORD,
     BadWordList,
@@ -149,19 +149,3 @@ def test_npmi_of_the_summed_answer_is_that_of_one_corpus() -> None:
 def test_a_sum_that_was_not_opened_is_not_read() -> None:
     with pytest.raises(Failed):
         npmi_from_answer(np.array([[0, 1]]), Answer(None))
-
-
-class Uniform:
-    """Predicts every word alike; all that `HeldOut` asks of a model."""
-
-    def log_likelihood(self, state: Any, seen: FewDocuments, unseen: FewDocuments) -> Array:
-        assert len(seen) == len(unseen)
-        likelihood: Array = -np.log(unseen.counts.shape[1]) * np.asarray(unseen.counts.sum(axis=1)).ravel()
-        return likelihood
-
-
-def test_perplexity_of_a_uniform_model_is_its_vocabulary() -> None:
-    answer = ask(HeldOut(Uniform(), {}), some_documents(8, 25, seed=1), some_documents(3, 25, seed=2))  # type: ignore[arg-type]
-    assert perplexity_from_answer(answer) == pytest.approx(25)
-    assert answer.total is not None
-    assert answer.total["documents"].tolist() == [11.0]

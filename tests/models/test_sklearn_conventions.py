@@ -30,6 +30,8 @@ from securetm.models.estimator import NotFitted
 from securetm.models.given_documents import NoKnownWords, UnfitDocuments
 from securetm.models.lda.matched import MatchedLDA
 
+from ..quick_part import quick
+
 SUBJECTS = ("river lake water boat shore fish", "goal match team score player ball", "law court judge trial jury witness")
 draw = random.Random(0)
 ABOUT = [number % 3 for number in range(120)]
@@ -49,7 +51,7 @@ def purity(shares: Any) -> float:
     return sum(max(np.bincount(np.array(ABOUT)[heaviest == topic], minlength=3)) for topic in range(3)) / len(ABOUT)
 
 
-@pytest.mark.parametrize("kind", [securetm.LDA, securetm.NMF, securetm.ProdLDA])
+@pytest.mark.parametrize("kind", quick([securetm.LDA, securetm.NMF, securetm.ProdLDA], securetm.LDA, securetm.NMF))
 def test_texts_are_learned_and_new_texts_transformed(kind: Any) -> None:
     fitted = model(kind).fit(TEXTS, epochs=80)
     assert purity(fitted.transform(TEXTS)) > 0.9

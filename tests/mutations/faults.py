@@ -54,7 +54,8 @@ class Fault:
         wanted = ast.parse(self.old).body
         if len(wanted) == 1 and isinstance(wanted[0], ast.Expr) and isinstance(ast.parse(self.new).body[0], ast.Expr):
             sought = _syntax(wanted[0].value)
-            yield from ((node,) for node in ast.walk(definition) if isinstance(node, ast.expr) and _syntax(node) == sought)
+            alike = (node for node in ast.walk(definition) if type(node) is type(wanted[0].value))
+            yield from ((node,) for node in alike if isinstance(node, ast.expr) and _syntax(node) == sought)
             return
         lines = [_syntax(statement) for statement in wanted]
         for node in ast.walk(definition):

@@ -15,11 +15,10 @@ import pytest
 
 from securetm.errors import Failed
 from securetm.federation.network import hub as hub_module
-from securetm.federation.network.connections import Spool
 from securetm.federation.network.dialing import channel_options
-from securetm.federation.network.events import Closing, OldTls, TooSlow, WrongFrame
+from securetm.federation.network.events import Closing, TooSlow, WrongFrame
 from securetm.federation.network.frames import METHOD, unpacked
-from securetm.federation.network.handshake import admitted, channel_credentials
+from securetm.federation.network.handshake import channel_credentials
 
 from .meeting import PATIENCE, Events, Meeting, Parties
 
@@ -159,15 +158,6 @@ def test_no_room_for_replies(meeting: Meeting) -> None:
         assert list(hub.parties(PATIENCE).ask({"north": b"y"}, LONG)) == [("north", b"y" * 2_000_000)]
 
 
-def test_a_spool_leaves_no_file(tmp_path) -> None:
-    small, large = Spool(tmp_path, 10, share=10), Spool(tmp_path, 11, share=10)
-    small.add(b"0123456789")
-    large.add(b"0123456789")
-    large.add(b"!")
-    assert list(tmp_path.iterdir()) == []
-    assert (small.take(), large.take()) == (b"0123456789", b"0123456789!")
-
-
 @contextmanager
 def raw_stream(meeting: Meeting, frames: Iterator[bytes]) -> Iterator[grpc.Call]:
     """A stream of the party north, without anything of ours."""
@@ -221,8 +211,3 @@ def test_only_tls_1_3_is_spoken(meeting: Meeting) -> None:
             assert found is spoken
     finally:
         hub.close()
-
-
-def test_an_older_tls_is_refused_by_name_too(meeting: Meeting) -> None:
-    with pytest.raises(OldTls):
-        admitted(None, meeting.roster, {"ssl_tls_version": [b"TLSv1.2"]})

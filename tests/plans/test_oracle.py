@@ -8,9 +8,7 @@ from tests.plans.oracle import cases, committed, plain, resolved
 from tests.quick_part import quick
 
 FEW = [
-    ("lda-vi", "dp-distributed", "short", "document"),
     ("lda-vi", "dp-distributed", "long", "person"),
-    ("lda-vi", "dp-distributed", "german", "document"),
     ("lda", "masked", "long", "document"),
     ("prodlda", "masked", "epochs", "document"),
     ("prodlda", "fortress", "long", "person"),

@@ -160,8 +160,3 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
     (tmp_path / "audit.json").write_bytes(b"\xff\xfe")
     with pytest.raises(Mistake, match="no JSON"):
         read_record(tmp_path / "audit.json")
-
-
-def test_a_folder_that_cannot_be_written_to_is_said_so(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match="cannot be written"):
-        write_record(AUDIT, tmp_path / "absent", 2)

@@ -160,6 +160,7 @@ def test_an_audit_that_found_nothing_still_has_a_page() -> None:
     assert "no bound" in said(replace(AUDIT, findings=(finding(measured=every),)))
 
 
+@pytest.mark.slow
 def test_many_findings_make_a_page_of_moderate_size_with_all_folded() -> None:
     text = audit_page(large(20), 6)
     assert len(text.encode()) < 600_000

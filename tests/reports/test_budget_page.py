@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
-from pathlib import Path
 
-import pytest
-
-from securetm.errors import Mistake
-from securetm.reports.budget import page, write_page
-from securetm.reports.document import cell
+from securetm.reports.budget import page
 
 from .sheets import SHEET, STATEMENT
 
@@ -71,14 +66,3 @@ def test_the_page_loads_nothing_and_runs_nothing() -> None:
     assert "@import" not in text
     assert "http" not in text.replace("http-equiv", "")
     assert "default-src 'none'" in text
-
-
-def test_a_page_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match="No such file or directory"):
-        write_page(SHEET, tmp_path / "nowhere" / "page.html")
-    write_page(SHEET, tmp_path / "page.html")
-    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page(SHEET)
-
-
-def test_cells() -> None:
-    assert [cell(value) for value in (None, 1.8281, 1200, "as it is")] == ["–", "1.829", "1,200", "as it is"]

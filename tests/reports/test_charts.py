@@ -10,16 +10,11 @@ from dataclasses import replace
 import pytest
 
 from securetm.figures import Curve, Figure
-from securetm.reports.charts import Axis, axes_of, axis_mark, in_svg, in_terminal
+from securetm.reports.charts import axes_of, in_svg, in_terminal
 
 from .sheets import PLOT
 
 FIGURE = PLOT
-
-
-def test_numbers_on_an_axis() -> None:
-    assert [axis_mark(value) for value in (0, 0.25, 2500, 1.5)] == ["0", "0.25", "2,500", "1.5"]
-    assert axis_mark(0.1 + 0.2) == "0.3"
 
 
 def dots(text: str) -> list[tuple[int, int]]:
@@ -108,18 +103,6 @@ def test_no_text_of_a_figure_is_markup_or_mathematics() -> None:
     assert hostile.x in {t.text for t in texts_of(svg)}
 
 
-def test_a_square_figure_is_told_in_decades() -> None:
-    rates = Curve("a", ((0.0, 0.0), (0.001, 0.01), (0.1, 0.4), (1.0, 1.0)))
-    svg = in_svg(Figure("t", "x", "y", (rates,), square=True, decades=-3, diagonal="chance", allowed=rates))
-    assert {"0.1\N{NO-BREAK SPACE}%", "100\N{NO-BREAK SPACE}%", "chance", "A", "ε"} <= {t.text for t in texts_of(svg)}
-    ((x, y), *_), _ = curves_of(svg)[-1]
-    assert (x, y) == (pytest.approx(61.1, abs=0.2), pytest.approx(378.4, abs=0.2))  # what is 0 stands at the corner
-
-
 def test_of_many_points_only_those_are_drawn_that_can_be_told_apart() -> None:
     many = Curve("many", tuple((n / 50_000, n / 50_000) for n in range(50_001)))
     assert len(in_svg(Figure("t", "x", "y", (many,)))) < 12_000
-
-
-def test_an_axis_holds_what_lies_beyond_it() -> None:
-    assert Axis(2.0, 1.0).share(5.0) == 1.0

@@ -39,13 +39,6 @@ def test_it_asks_for_nothing_but_itself_and_fits(tab: Tab, address: str, width: 
         assert wanted in text
 
 
-def test_in_the_dark_it_is_dark(tab: Tab, address: str) -> None:
-    tab.medium("screen", "dark")
-    tab.open(address)
-    assert tab.asks("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
-    tab.medium("")
-
-
 def test_the_same_facts_are_there_as_json(tab: Tab, address: str) -> None:
     tab.open(f"{address}status.json")
     assert json.loads(str(tab.asks("document.body.innerText"))) == json.loads(json.dumps(facts()))

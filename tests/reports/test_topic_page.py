@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from securetm.reports.topic_page import (
     distances,
     logarithms,
     overall,
-    page_data,
     places,
     ranked,
     topic_page,
@@ -37,12 +35,6 @@ def test_every_word_that_any_step_shows_is_a_candidate_and_no_other(words: int) 
         assert [ranked(topic, everywhere, step).tolist() for step in range(STEPS + 1)] == first
 
 
-def test_words_without_any_share_come_last() -> None:
-    topics = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]])
-    logs, everywhere = logarithms(topics), logarithms(overall(topics, None))
-    assert all(ranked(logs[0], everywhere, step, 2).tolist() == [0, 1] for step in range(STEPS + 1))
-
-
 def test_all_documents_words_weigh_topics_by_their_shares() -> None:
     topics = np.array([[0.9, 0.1], [0.1, 0.9]])
     assert overall(topics, np.array([0.75, 0.25])) == pytest.approx([0.7, 0.3])
@@ -59,25 +51,6 @@ def test_the_map_tells_alike_topics_and_is_the_same_each_time() -> None:
     assert np.array_equal(at, places(alike))
     assert np.linalg.norm(at[0] - at[1]) < np.linalg.norm(at[0] - at[2]) / 3
     assert np.abs(at).max() == pytest.approx(1)
-
-
-@pytest.mark.parametrize("topics", [1, 2, 3])
-def test_a_map_of_few_topics(topics: int) -> None:
-    at = places(made_up(topics, 30))
-    assert at.shape == (topics, 2)
-    assert np.isfinite(at).all()
-
-
-def test_a_large_vocabulary_counts_its_rare_words_as_one() -> None:
-    topics = made_up(4, 5000)
-    exact = [[np.sqrt(_divergence(a, b)) for b in topics] for a in topics]
-    assert distances(topics) == pytest.approx(np.array(exact), abs=0.05)
-
-
-def _divergence(first: Any, second: Any) -> float:
-    mean = (first + second) / 2
-    each = [float(np.sum(one[one > 0] * np.log2(one[one > 0] / mean[one > 0]))) for one in (first, second)]
-    return max(sum(each) / 2, 0)
 
 
 def test_nothing_in_the_page_ends_its_script() -> None:
@@ -101,13 +74,6 @@ def test_a_page_of_the_model_alone_has_no_figure_of_a_party() -> None:
     assert "Topics by party" not in text
     assert "follows from the model alone" in text
     assert json.loads(_data(text))["shares"] is None
-
-
-def test_data_hold_few_words_of_many() -> None:
-    data = page_data(shown(topics=5, words=20_000))
-    assert len(data["words"]) < 500
-    for topic in data["topics"]:
-        assert len(topic["words"]) == len(topic["logs"]) >= SHOWN
 
 
 def test_a_policy_names_the_one_script_and_the_one_style() -> None:

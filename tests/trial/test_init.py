@@ -76,13 +76,3 @@ def test_it_is_not_mixed_with_what_is_there(trial: TrialFolder) -> None:
     assert ended.code == 2
     assert "is there already" in ended.err
     assert sorted(trial.path.rglob("*")) == before
-
-
-def test_parties_of_other_machines_reach_it_at_its_name_and_a_budget_says_whom_it_protects(tmp_path: Path) -> None:
-    asked = ("--host", "hub.example.org", "--port", "18470", "--rounds", "3", "--profile", "dp-distributed")
-    assert securetm("init", str(tmp_path / "trial"), *asked).code == 0
-    trial = TrialFolder(tmp_path / "trial", PARTIES)
-    plan, roster = read_plan(trial.plan, {}), read_roster(trial.coordinator / "roster.toml")
-    assert (plan.coordinator.listen, plan.training.rounds, plan.privacy.unit) == ("0.0.0.0:18470", 3, "document")
-    assert roster.address == "hub.example.org:18470"
-    assert "hub.example.org" in roster.coordinator.certificate.names

@@ -85,6 +85,7 @@ def test_another_model_at_one_party_is_found(ended: TrialFolder) -> None:
         model.write_bytes(before)
 
 
+@pytest.mark.slow
 def test_a_process_that_fails_ends_the_others_and_is_named(made: TrialFolder, tmp_path: Path) -> None:
     with MemberProcesses(tmp_path) as processes:
         processes.start("waiting", made.commands[1])

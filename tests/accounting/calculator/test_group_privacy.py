@@ -49,6 +49,7 @@ def test_documents_move_a_gaussian_sum_as_far_as_they_are_many(documents: int) -
     assert exact <= found.epsilon <= 1.01 * exact + 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "rate", "documents"), quick([(1.0, 0.1, 3), (2.0, 0.3, 6)], (1.0, 0.1, 3)))
 def test_of_sampled_documents_a_binomial_number_is_in_a_sum(noise: float, rate: float, documents: int) -> None:
     spend = Spend(PoissonSampledDpEvent(rate, GaussianDpEvent(noise)))

@@ -119,16 +119,6 @@ def test_keys_are_rotated(accepted: Any, more: str) -> None:
     assert not any("waiting" in row["what"] for row in done(f"show --home {home}")["fingerprints"])
 
 
-def test_signatures_of_all_are_as_good_as_an_answer(accepted: Any) -> None:
-    homes = ("data/securetm/hospital-a", "homes/hospital-b")
-    assert done(f"roster sign roster.toml --home {homes[0]}")["unsigned"] == ["hospital-b"]
-    assert done(f"roster sign roster.toml --home {homes[1]}")["unsigned"] == []
-    moved = done("issue --address other.example.org:1")
-    assert moved["unsigned"] == ["hospital-a", "hospital-b"]
-    assert "is not accepted here" in refused("roster sign roster.toml --home homes/hospital-b")
-    assert "is not accepted here" in refused("roster check roster.toml --home homes/hospital-b")
-
-
 # ---- own certificates ------------------------------------------------------------------------------------------------
 
 
@@ -140,43 +130,3 @@ def test_an_own_certificate(accepted: Any) -> None:
     assert read_roster(Path("roster.toml")).member("hospital-b").certificate.names == ("b.example.org",)
     done(f"accept roster.toml --home homes/hospital-b --fingerprint '{new['fingerprint']}'")
     assert Keys.open(Path("homes/hospital-b") / KEYS).certificate_pem == Path("own.pem").read_bytes()
-
-
-def test_a_federation_of_own_certificates_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    for name in ("coordinator", "north"):
-        done(f"new {name}")
-        own_certificate(f"{name}.pem", f"{name}-key.pem", names=(name, "hub.example.org"))
-        done(f"own {name}.pem {name}-key.pem --home data/securetm/{name}")
-    made = done(f"roster add north.request {FIRST}")
-    assert made["members"] == ["north"]
-    assert not (tmp_path / "data/securetm/coordinator/authority").exists()
-
-
-def test_a_new_member_comes_and_the_others_accept_it(accepted: Any) -> None:
-    done("new hospital-c --home homes/hospital-c")
-    new = done("issue hospital-c.request")
-    assert new["version"] == 2
-    assert {line["name"]: line["what"] for line in new["changes"]} == {
-        "coordinator": "stays",
-        "hospital-a": "stays",
-        "hospital-b": "stays",
-        "hospital-c": "came",
-    }
-    for home in ("homes/hospital-b", "homes/hospital-c"):
-        assert done(f"accept roster.toml --home {home} --fingerprint '{new['fingerprint']}'")["version"] == 2
-        assert done(f"roster check roster.toml --home {home}")["version"] == 2
-
-
-def test_the_coordinator_rotates_its_own_keys(accepted: Any, place: Path) -> None:
-    home = place / "data/securetm/coordinator"
-    done(f"rotate --identity --home {home} --request mine.request")
-    new = done("issue")
-    assert new["changes"][0] | {"until": "", "identity": ""} == {
-        "name": "coordinator",
-        "what": "identity changed",
-        "identity": "",
-        "until": "",
-        "holds": 0,
-    }

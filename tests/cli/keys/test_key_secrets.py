@@ -21,6 +21,7 @@ from securetm.credentials.issuing import AUTHORITY
 from securetm.credentials.keys import NEXT, Keys, Passphrase
 from securetm.errors import SecuretmError
 
+from ...quick_part import quick
 from .conftest import FIRST, keys, own_certificate
 
 PHRASE = "four random words"
@@ -177,7 +178,7 @@ def test_a_process_with_keys_dumps_no_core(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", ["serve none.toml", "join none.toml", "keys show"])
+@pytest.mark.parametrize("command", quick(["serve none.toml", "join none.toml", "keys show"], "join none.toml"))
 def test_the_roles_close_it_before_they_open_keys(command: str, place: Path) -> None:
     script = (
         "import resource, sys\nfrom securetm.cli.main import main\n"

@@ -12,7 +12,6 @@ import pytest
 from securetm.credentials.diagnosis import now_utc
 from securetm.credentials.homes import KEYS
 from securetm.credentials.keys import Keys, Passphrase
-from securetm.credentials.roster import read_roster, write_roster
 
 from .conftest import done, keys, refused
 from .terminal import typed_secretly
@@ -117,12 +116,3 @@ def test_a_passphrase_from_the_terminal(place: Path) -> None:
     assert typed_secretly(["keys", "rotate", "--home", home], PHRASE).code == 0
     different = typed_secretly(["keys", "new", "south", "--home", home + "2", "--passphrase"], PHRASE, "four other words")
     assert "was typed in two different ways" in different.err
-
-
-def test_an_older_roster_does_not_come_back(accepted: Any) -> None:
-    old = read_roster(Path("roster.toml"))
-    new = done("issue --address other.example.org:1")
-    done(f"accept roster.toml --home homes/hospital-b --fingerprint '{new['fingerprint']}'")
-    write_roster(Path("roster.toml"), old)
-    assert "was accepted here before" in refused("accept roster.toml --home homes/hospital-b")
-    assert "was accepted here before" in refused("revoke hospital-a")

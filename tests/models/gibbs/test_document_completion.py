@@ -19,10 +19,6 @@ def held(*rows: list[int]) -> BagDocuments:
     return BagDocuments.from_counts(sparse.csr_array(counts), len(BY_WORD))
 
 
-def test_without_words_a_document_has_the_topics_of_all() -> None:
-    np.testing.assert_allclose(Completion(PREVALENCE, 2.0, 10.0).shares(BY_WORD, held([]), 1)[0], PREVALENCE, rtol=1e-12)
-
-
 @pytest.mark.parametrize("doubt", [0.0, 8.0])
 def test_of_one_word_the_mean_over_the_posterior_is_exact(doubt: float) -> None:
     topics = PREVALENCE * BY_WORD[4] / (PREVALENCE * BY_WORD[4]).sum()  # how likely each topic is, given the word

@@ -120,17 +120,6 @@ def test_no_topic_is_given_twice_and_the_most_alike_comes_first() -> None:
     np.testing.assert_allclose(topics, [[0.8, 0.2, 0], [0.9, 0.1, 0], [0.5, 0.5, 0]])
 
 
-def test_of_equally_alike_pairs_the_first_is_taken() -> None:
-    same = np.array([[1.0, 0.0], [1.0, 0.0]])
-    assert composed(same, same, xi=1.0, words=2)[1].tolist() == [0, 1]
-
-
-def test_an_empty_topic_keeps_itself_unless_anything_goes() -> None:
-    empty, other = np.zeros((1, 2)), np.array([[0.0, 1.0]])
-    np.testing.assert_array_equal(composed(other, empty, xi=0.01, words=2)[0], empty)
-    np.testing.assert_array_equal(composed(other, empty, xi=0.0, words=2)[0], other)
-
-
 # ---- what is refused -------------------------------------------------------------------------------------------------
 
 

@@ -66,10 +66,3 @@ def test_one_step_merges_the_two_that_lose_least() -> None:
 def cost(one: Array, other: Array) -> float:
     masses = one.sum() * other.sum() / (one.sum() + other.sum())
     return float(masses * (1 - np.sqrt(one / one.sum() * other / other.sum()).sum()))
-
-
-def test_topics_without_weight_go_nowhere_and_few_stay_as_they_are() -> None:
-    counts = np.array([[0.0, 0], [1, 2], [0, 0], [2, 1]])
-    np.testing.assert_array_equal(merged(counts, 5), [-1, 0, -1, 1])
-    np.testing.assert_array_equal(merged(counts, 1), [-1, 0, -1, 0])
-    np.testing.assert_array_equal(merged(np.zeros((3, 2)), 2), [-1, -1, -1])

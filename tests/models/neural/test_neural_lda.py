@@ -97,6 +97,7 @@ def test_the_background_steps_further_than_other_weights(state):
     np.testing.assert_array_equal(moved[1][:-WORDS], moved[0][:-WORDS])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pytest.param(NeuralLDA, marks=pytest.mark.slow), ProdLDA])
 def test_settings_under_a_budget_learn_word_frequencies_beside_noise(kind):
     """Noise of five times the clip in each sum: what is usual without a budget ends further from word frequencies."""
