@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -107,8 +108,17 @@ def _each(keys: Sequence[Key], make: Callable[[Key], Row], workers: int) -> Iter
 
 
 def _begin(data: Path | None) -> None:
-    """A worker looks for corpora where its parent does, for as long as it lives."""
+    """A worker looks for corpora where its parent does, for as long as that lives; then it ends, even within a case."""
     looking_in(data).__enter__()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A parent that is killed cannot end its workers, and they would go on with what it gave them."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 @contextmanager

@@ -83,8 +83,9 @@ def _table(rows: list[Row]) -> str:
 
 def _cells(row: Row, columns: list[str]) -> Iterator[str]:
     for column in columns:
-        away = row.get(f"{column}_away")
-        yield _cell(row.get(column)) + (f" ± {_cell(away)}" if away is not None else "")
+        value, away = row.get(column), row.get(f"{column}_away")
+        digits = 3 if away is None or abs(value) < 1 else 2
+        yield _cell(value) if away is None else f"{value:,.{digits}f} ± {away:.{digits}f}"
 
 
 def _cell(value: Any) -> str:

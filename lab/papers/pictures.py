@@ -20,8 +20,12 @@ _LIGHT = ("#0f766e", "#1d4ed8", "#b45309", "#be185d", "#6d28d9", "#4d7c0f", "#03
 _DARK = ("#5eead4", "#93c5fd", "#fbbf24", "#f9a8d4", "#c4b5fd", "#bef264", "#7dd3fc", "#d6d3d1")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.6)), (0, (6, 2, 1, 2)))
 _SHAPES = ("o", "s", "^", "D", "v", "P")
-_PANEL, _ACROSS, _LEGEND = (410, 270), 2, 24  # pixels; panels beside each other
-_NEEDLESS = r' id="[^"]*"| clip-path="[^"]*"|<defs>.*?</defs>|<metadata>.*?</metadata>|font-family: [^;"]*;? ?'
+_PANEL, _ALONE, _ACROSS = (410, 270), (640, 290), 2  # pixels of a panel, and of one that stands alone; panels beside each other
+_LEGEND, _SAMPLE, _LETTER = 19, 62, 7  # pixels: a line of the legend; what a name has beside it; a letter, about
+_NEEDLESS = (  # all but the shapes of points, whose names are an m and digits
+    r' id="(?!m[0-9a-f]+")[^"]*"| clip-path="[^"]*"|<clipPath.*?</clipPath>|<defs>\s*</defs>|<metadata>.*?</metadata>'
+    r'|font-family: [^;"]*;? ?'
+)
 _FONTS = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -98,7 +102,7 @@ def _inner(drawn: io.StringIO) -> str:
     named = {_INK: "ink", _RULE: "line", **{colour: f"s{n}" for n, colour in enumerate(_SERIES)}}
     for colour, name in named.items():
         inner = inner.replace(colour, f"var(--{name})")
-    return re.sub(r"\n\s*", "\n", inner).strip()
+    return re.sub(r"\n\s*", "\n", inner.replace("xlink:href", "href")).strip()
 
 
 # ---- the drawing ---------------------------------------------------------------------------------------------------------
@@ -107,20 +111,21 @@ def _inner(drawn: io.StringIO) -> str:
 def _drawing(plots: Sequence[Row], ink: str, rule: str, colours: Sequence[str]) -> Any:
     import matplotlib
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
 
     names = list(dict.fromkeys(name for plot in plots for name in _named(plot)))
     shapes = list(dict.fromkeys(point["shape"] for plot in plots for point in plot.get("points", ())))
     across = min(_ACROSS, len(plots))
-    down, lines = -(-len(plots) // across), -(-(len(names) + len(shapes)) // (across * 2))
-    wide, tall = across * _PANEL[0], down * _PANEL[1] + lines * _LEGEND + 16
+    panel, high = _PANEL if len(plots) > 1 else _ALONE
+    wide, listed = across * panel, names + shapes
+    columns = min(len(listed), max(1, wide // (_SAMPLE + _LETTER * max(map(len, listed)))))
+    tall = -(-len(plots) // across) * high + -(-len(listed) // columns) * _LEGEND + 12
     inks = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), ink)
     looks = {n: {"color": colours[k % len(colours)], "linestyle": _DASHES[k % len(_DASHES)]} for k, n in enumerate(names)}
     with matplotlib.rc_context({**_STYLE, **inks, "grid.color": rule}):
         drawing = Figure(figsize=(wide / 72, tall / 72), dpi=144, facecolor="none")
         for place, plot in enumerate(plots):
-            left, top = place % across * _PANEL[0], place // across * _PANEL[1]
-            box = (left + 62) / wide, 1 - (top + _PANEL[1] - 48) / tall, (_PANEL[0] - 86) / wide, (_PANEL[1] - 100) / tall
+            left, top = place % across * panel, place // across * high
+            box = (left + 62) / wide, 1 - (top + high - 48) / tall, (panel - 86) / wide, (high - 100) / tall
             axes = drawing.add_axes(box)
             if "points" in plot:
                 _points(axes, plot, looks, shapes)
@@ -128,14 +133,32 @@ def _drawing(plots: Sequence[Row], ink: str, rule: str, colours: Sequence[str]) 
                 (_bars if plot.get("bars") else _lines)(axes, plot, looks)
                 _marked(axes, plot)
             _framed(axes, plot)
-        form: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 8} if shapes else {"linewidth": 2.4}
-        samples = [Line2D([], [], **{**looks[name], **form}) for name in names]
-        samples += [
-            Line2D([], [], marker=_SHAPES[n], linestyle="", markersize=8, color=ink, fillstyle="none")
-            for n in range(len(shapes))
-        ]
-        drawing.legend(samples, names + shapes, loc="lower center", ncols=across * 2, frameon=False, handlelength=2.6)
+        legend = {"loc": "lower center", "ncols": columns, "frameon": False, "handlelength": 2.6, "borderaxespad": 0.2}
+        drawing.legend([*_samples(plots, looks), *_shapes(len(shapes), ink)], listed, **legend)
     return drawing
+
+
+def _samples(plots: Sequence[Row], looks: Row) -> list[Any]:
+    """What stands beside each name of the legend: a piece of its curve, its bar or its point."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    filled = {name for plot in plots if plot.get("bars") for name in plot["lines"]}
+    dotted = {name for plot in plots if "points" in plot for name in _named(plot)}
+    form: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 8}
+    return [
+        Patch(color=look["color"])
+        if name in filled
+        else Line2D([], [], **{**look, **(form if name in dotted else {"linewidth": 2.4})})
+        for name, look in looks.items()
+    ]
+
+
+def _shapes(count: int, ink: str) -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    form: dict[str, Any] = {"linestyle": "", "markersize": 8, "color": ink, "fillstyle": "none"}
+    return [Line2D([], [], marker=_SHAPES[n], **form) for n in range(count)]
 
 
 def _lines(axes: Any, plot: Row, looks: Row) -> None:
@@ -143,7 +166,8 @@ def _lines(axes: Any, plot: Row, looks: Row) -> None:
         axes.set_xscale("log")
     for name, points in plot["lines"].items():
         shown = sorted(zip(points, plot["away"][name], strict=True), key=lambda pair: float(pair[0][0]))
-        axes.plot([x for (x, _), _ in shown], [y for (_, y), _ in shown], linewidth=2, clip_on=False, **looks[name])
+        dots = {"marker": "o", "markersize": 5, "markeredgewidth": 0}
+        axes.plot([x for (x, _), _ in shown], [y for (_, y), _ in shown], linewidth=2, clip_on=False, **dots, **looks[name])
         for (x, y), away in shown:
             _interval(axes, x, y, away, looks[name]["color"])
 

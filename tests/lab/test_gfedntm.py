@@ -39,7 +39,7 @@ FEW: dict[str, Any] = {
     "epochs": dict.fromkeys(SCENARIOS, 2),
     "beside": dict.fromkeys((ADDITIVE, BY_GIBBS, VARIATIONAL), ((5, 0.01),)),
     "stated_alpha": False,
-    "alike_documents": 40,
+    "alike": {"shared": (5,), "etas": (0.01,), "documents": 40},
     "subjects": {"documents": 200, "words": 60, "epochs": 2},
 }
 

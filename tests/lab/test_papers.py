@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+import select
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -31,6 +35,7 @@ from lab.papers.pictures import png, svg
 from lab.papers.written import write_files
 from securetm.errors import NotFound
 
+from . import squares
 from .test_commands import refused
 
 MADE: list[Key] = []
@@ -90,6 +95,22 @@ def test_a_killed_run_goes_on_where_it_was_and_says_what_it_is() -> None:
     assert line["square_away"] == pytest.approx(12.706 * 0.5, rel=1e-4)
     with pytest.raises(NotFound):
         reproduced(SQUARES, "huge")
+
+
+def test_workers_end_with_the_run_that_is_killed(tmp_path: Path) -> None:
+    pipes = [tmp_path / f"worker {n}" for n in range(2)]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    keys = [{"tells": str(pipe)} for pipe in pipes]
+    program = (
+        f"from lab.keeping import KeptRows, made; from {squares.__name__} import endless; made({keys}, endless, KeptRows(), 2)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program]) as run:
+        workers = [os.pidfd_open(int(pipe.read_text("utf-8"))) for pipe in pipes]
+        run.kill()
+    for worker in workers:
+        assert select.select([worker], [], [], 60)[0], "a worker goes on"
+        os.close(worker)
 
 
 @pytest.mark.usefixtures("nothing_made")
