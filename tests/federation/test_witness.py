@@ -9,22 +9,28 @@ import struct
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent
 
+from securetm.accounting.composition import affordable
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.ledger import LedgerReplaced
 from securetm.accounting.ledger.ledger_file import LedgerRolledBack
+from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
+from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed
+from securetm.federation.budget.guard import BudgetGuard
 from securetm.federation.budget.witness import MOST_TURNS, Countersigning, quorum, seen_head_of
 from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.failure_log import failures_in
 from securetm.federation.party.party import Party
+from securetm.federation.refusal_errors import OutOfBudget
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
@@ -366,3 +372,16 @@ def test_what_is_signed_says_nothing_of_documents(five: Mapping[str, Corpus], tm
     assert one.party("north").ledger.head[0] == two.party("north").ledger.head[0]  # type: ignore[union-attr]
     one.close()
     two.close()
+
+
+def test_a_run_has_its_own_budget_whatever_its_ledger_still_allows(tmp_path: Path) -> None:
+    """Of its delta as much as a run has that may have others beside it, and of its answers not one more."""
+    spend, own = Spend(GaussianDpEvent(60.0)), Budget(Unit.DOCUMENT, 1.0, 1e-5)
+    with Ledger.open(tmp_path / "north.ledger", "north", replace(own, epsilon=50.0)) as ledger:
+        guard = BudgetGuard(ledger, SimpleNamespace(check_witnessed=lambda: None), "run", own)  # type: ignore[arg-type]
+        few = affordable((), spend, own.epsilon, ALONE * own.delta, 1_000)
+        assert 1 < few < affordable((), spend, own.epsilon, own.delta, 1_000)
+        for _ in range(few):
+            guard.charge(spend, {"unit": "document", "question": "train"})
+        with pytest.raises(OutOfBudget, match="of its profile"):
+            guard.charge(spend, {"unit": "document", "question": "train"})
