@@ -134,11 +134,12 @@ def _leakage() -> Iterator[str]:
     yield "<!-- picture: use-and-leakage.svg -->"
     yield (
         f"Each point is a recorded run of {said['parties']} parties and {said['topics']} topics, on {sizes}, of which half are "
-        "held out. Up: how many labels a classifier tells from the topics of held-out documents, over the same model in "
+        "held out. Up: how many labels a classifier tells from the topics of held-out documents, over the best model in "
         "`open`. Across, on the left: what the coordinator's best attack finds of texts in that very run, over guessing. On "
-        "the right: how many members a reader of the finished model tells while it accuses one other document in a thousand; a "
+        "the right: how many members a reader of the finished model tells while it accuses one other document in a hundred; a "
         "perfect attack would reach 1. The larger a point, the more a party sends in a round. Lines are intervals (95 %, over "
-        "documents of one run). Where no such attack is made for a model, or had nothing to look for, it has no point."
+        "documents of one run). A run has no point where no such attack is made for its model, or had nothing to look for. "
+        "Networks are not in it: each of their runs takes thousands of rounds."
     )
     yield table(("model", "protection", *_heads(said)), _run_lines(said))
     yield (

@@ -25,12 +25,17 @@ def rows() -> list[dict[str, Any]]:
 
 def test_use_is_told_over_the_run_without_protection() -> None:
     given = [{"protection": "masked", **row} for row in rows()]
-    plain, masked, alone = (with_ratio(row, given) for row in given)
+    plain, masked, better = (with_ratio(row, given) for row in given)
     assert plain["use"] == 1
     assert masked["use"] == 0.8
     assert masked["use_low"] < 0.8 < masked["use_high"]
     assert masked["use_high"] > 1  # of so few documents
-    assert "use" not in alone
+    assert better["use"] == 1
+    assert (
+        with_ratio({**better, "right": 60, "protection": OPEN}, [*given, {**better, "right": 60, "protection": OPEN}])["use"]
+        == 1
+    )
+    assert "use" not in with_ratio({**RUN, "corpus": "posts", "protection": "masked"}, given)
 
 
 def test_a_run_without_an_attack_has_no_point() -> None:
@@ -50,7 +55,7 @@ def test_committed_runs_show_what_is_said_of_them() -> None:
     by = {(row["corpus"], row["model"], row["protection"]): row for row in found}
     for corpus in dict.fromkeys(row["corpus"] for row in found):
         for model in ("semantic", "moments", "lda"):
-            assert by[corpus, model, "masked"]["use"] == pytest.approx(1, abs=0.05)
+            assert by[corpus, model, "masked"]["use"] == pytest.approx(by[corpus, model, OPEN]["use"], abs=0.05)
         shown = {
             one: by[corpus, "semantic", one][f"{TEXTS}_gained_low"] for one in (OPEN, "masked", "dp-distributed, epsilon 3")
         }
