@@ -237,5 +237,10 @@ def _panel(corpus: str, kind: str, rows: Sequence[Row]) -> Row:
         if row["corpus"] == corpus and f"{kind}_gained" in row and "use" in row
     ]
     most = max((point["x"][2] for point in points), default=1.0)
-    named = {"figure": FIGURE, "title": corpus, "x": _AXES[kind], "y": "labels told from topics, over those without protection"}
+    named = {
+        "figure": FIGURE,
+        "title": corpus,
+        "x": _AXES[kind],
+        "y": "labels told from topics, over the best unprotected model",
+    }
     return {**named, "points": points, "most": round(1.05 * max(most, 0.02), 4)}

@@ -41,7 +41,7 @@ def test_use_is_told_over_the_run_without_protection() -> None:
 def test_a_run_without_an_attack_has_no_point() -> None:
     given = [{"protection": "masked", **row} for row in rows()]
     panels = plots([with_ratio(row, given) for row in given])
-    assert [len(panel["points"]) for panel in panels] == [1, 0]
+    assert [len(panel["points"]) for panel in panels] == [2, 0]  # the masked run has none
 
 
 def test_an_unknown_case_is_refused() -> None:
