@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,7 @@ def test_a_round_of_before_the_last_invitation_masks_nothing_more(site: _Site) -
     site.invite_again()
     assert site.send(name, advance(site, one, 1)) == ENDED
     assert isinstance(site.send(name, other), wire.Accepted)
+    assert site.send(name, wire.Forward(one.round_id, advance(site, other, 1).parcel)) == ENDED  # of no round but its own
     masked = site.send(name, advance(site, other, 1))
     assert isinstance(masked, wire.Accepted)
     assert read_header(masked.parcels[0], name).at.index == 1
@@ -119,6 +121,8 @@ def test_a_set_up_of_before_the_last_invitation_is_not_carried_on(site: _Site) -
 @pytest.mark.parametrize("site", ["open", "bfv"], indirect=True)
 def test_where_nothing_is_masked_a_round_ends_with_the_next_invitation_too(site: _Site) -> None:
     name, ask = site.real.members[0], site.question(1)
+    if not ask.state:  # where the parties learn by themselves nobody tells them what from
+        assert site.send(name, replace(ask, state={"counts": np.zeros(2)})) == wire.Refusal("BadState")
     answered = site.send(name, ask)
     assert isinstance(answered, wire.Accepted)
     site.invite_again()

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from securetm.contracts import Array
+from securetm.contracts import Array, Block, Cohort, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.federation.document_minimum import TooFewToTakePart
-from securetm.federation.questions import preparation_identity
+from securetm.federation.questions import preparation_identity, round_identity
 from securetm.federation.wire import wire
 from securetm.sessions.framing import head
 
@@ -175,6 +176,17 @@ def test_a_round_id_that_does_not_follow(lie: str, stage: Stage) -> None:
     ask = stage.played.ask("train", stage.played.fresh())
     stage.refuses(stage.played.altered(ask, **ALTERED[lie]), "WrongRound", "does not follow")
     stage.answers(ask)
+
+
+def test_a_round_id_binds_all_that_a_round_is() -> None:
+    terms = Terms((Block("a", (2,)),))
+    one = {"session": b"s", "question": "train", "cohort": Cohort(b"", 0, ("a", "b")), "serial": 1, "terms": terms}
+    whole: dict[str, Any] = {**one, "under": b"u", "about": b"a", "words": b"w"}
+    others = {"session": b"t", "question": "words", "cohort": Cohort(b"", 1, ("a", "b")), "serial": 2, "words": b"v"}
+    changed: dict[str, Any] = {**others, "terms": replace(terms, l2=1.0), "under": b"v", "about": b"b"}
+    assert changed.keys() == whole.keys()
+    found = {round_identity(**{**whole, name: value}) for name, value in changed.items()}
+    assert len({*found, round_identity(**whole)}) == len(whole) + 1
 
 
 def test_a_state_altered_by_one_bit(stage: Stage) -> None:
