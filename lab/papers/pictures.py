@@ -182,7 +182,7 @@ def _points(axes: Any, plot: Row, looks: Row, shapes: list[str]) -> None:
         colour, (x, low, high), (y, under, over) = looks[point["of"]]["color"], point["x"], point["y"]
         axes.plot([low, high], [y, y], linewidth=1, color=colour)
         axes.plot([x, x], [under, over], linewidth=1, color=colour)
-        width = 4 + math.log2(1 + 100 * point["size"])
+        width = 6 + 0.8 * math.log2(1 + 100 * point["size"])
         form = {"marker": _SHAPES[shapes.index(point["shape"])], "markersize": width}
         axes.plot([x], [y], linestyle="", color=colour, alpha=0.75, markeredgewidth=0, **form)
     axes.set_xlim(left=-0.03 * plot["most"], right=plot["most"])
