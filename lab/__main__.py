@@ -36,16 +36,19 @@ Name = Annotated[str, typer.Argument(help="Which; an unknown name lists those th
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and the tables on stderr.")]
 MISUSE, FAILURE, INTERRUPTED = 2, 3, 130
 
-PAPERS: Mapping[str, str] = {"gfedntm": "papers.gfedntm"}  # their experiments come in scales
+PAPERS: Mapping[str, str] = {  # their experiments come in scales
+    "fednmf": "papers.fednmf",
+    "gfedntm": "papers.gfedntm",
+    "iftm": "papers.iftm",
+}
 REPRODUCTIONS: Mapping[str, str] = {  # the module, and its function where that is not `reproduce`
     "adapted-ngrams": "reproduce.adapted_ngrams",
     "additive-prodlda": "reproduce.additive_prodlda",
     "common-vocabulary": "reproduce.common_vocabulary",
     "default-model": "reproduce.default_model",
     "documents-curve": "reproduce.documents_curve",
-    "fednmf-small": "reproduce.fednmf_small",
-    "iftm": "reproduce.iftm",
     "lda-frontier": "reproduce.noise_frontiers:lda_frontier",
+    "matched-topics": "reproduce.matched_topics",
     "one-run-audits": "reproduce.one_run_audits",
     "private-frontier": "reproduce.private_frontier",
     "privacy-utility": "reproduce.noise_frontiers:privacy_utility",

@@ -16,6 +16,7 @@ from lab.papers.pictures import figures_of, svg
 from lab.papers.written import in_file_name
 
 Row = Mapping[str, Any]
+_RESULTS = "../../lab/results/papers"  # from the pages
 
 
 def names() -> list[str]:
@@ -59,7 +60,7 @@ def _page(result: Row) -> str:
         f"and CSV and each figure as SVG and PNG. All cases one after the other took {_time(result['case_seconds'])} here "
         f"({result['workers']} at a time, on a machine that had other work); {result['machine']}, securetm "
         f"{result['version']}; seeds {', '.join(map(str, result['seeds']))}. "
-        f"The rows are `lab/results/papers/{name}-medium.csv`, and the whole result is the JSON file beside it.",
+        f"[The rows]({_RESULTS}/{name}-medium.csv), [the whole result]({_RESULTS}/{name}-medium.json).",
         _reductions(result),
         table(list(result["corpora"][0]), (list(map(_cell, row.values())) for row in result["corpora"])),
     )

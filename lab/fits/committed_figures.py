@@ -15,7 +15,7 @@ from securetm.contracts import Unit
 from securetm.plans.profiles import profile_names, read_profile
 from securetm.reports.committed_costs import ProfileCost
 
-FRONTIER, BENCH, WORDS, HE = "reproduce-private-frontier", "bench-private", "reproduce-iftm", "bench-he"
+FRONTIER, BENCH, WORDS, HE = "reproduce-private-frontier", "bench-private", "reproduce-matched-topics", "bench-he"
 CORPUS, TOPICS, JUDGING, DOCUMENTS, PARTIES = "20 Newsgroups", 20, 0.1, 18_820, 5
 MODEL, CONTROL, FREQUENCIES, _NO_NOISE = "lda-vi, public start", "public start, no document", "word frequencies", "masked"
 # profiles that the frontier did not try, and the one that has their noise

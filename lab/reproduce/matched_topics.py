@@ -42,7 +42,7 @@ def reproduce(
     cases = [(model, form) for model in models for form in forms(epsilons)]
     rows = [_row(parties, public_words(WORDS), model, form) for model, form in told(cases, on_progress)]
     facts = {"documents": len(raw), "parties": {name: len(part) for name, part in parties.items()}, "topics": TOPICS}
-    return {"reproduction": "iftm", **facts, "words": WORDS, "rows": rows}
+    return {"reproduction": "matched-topics", **facts, "words": WORDS, "rows": rows}
 
 
 def _row(parties: Mapping[str, Corpus], words: Sequence[str], model: str, form: FederationForm) -> Row:

@@ -1,0 +1,71 @@
+"""The figures of FedNMF's experiments under a profile: real federations of its clients, with models that take a budget, too."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from lab.federations import federated
+from lab.keeping import Key
+from lab.measuring import Row
+from lab.papers.fednmf_clients import coherence, file_of, labelled, papers_partition
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.text_embeddings import TextEmbedder
+from securetm.corpus.tokeniser import prune
+from securetm.models.quality import top_words
+from securetm.quality.measures import classified
+
+SEMANTIC, _HELD_OUT = "semantic", 0.1
+
+
+def private(key: Key) -> Row:
+    """A real federation of these clients under a profile; a tenth of the documents is held back for the likelihood."""
+    semantic = key["method"] == SEMANTIC
+    whole = labelled(key["corpus"], key["documents"])
+    if semantic:
+        whole = _with_embeddings(key["corpus"], key["documents"])
+    listed: Sequence[str] | str = "english" if semantic else prune(whole, max_words=key["words"])
+    learned_from, held = whole.split(1 - _HELD_OUT, key["seed"])
+    parties = papers_partition(learned_from, key["clients"], key["alpha"], key["seed"])
+    training: dict[str, Any] = {"rounds": key["rounds"]} if key["rounds"] else {}
+    tables: dict[str, Any] = {
+        "profile": key["profile"],
+        "seed": key["seed"],
+        "model": {"name": key["method"], "n_topics": key["topics"]},
+        "training": training | ({"vectors": "minilm"} if semantic else {}),
+    }
+    if key["epsilon"] is not None:
+        tables["privacy"] = {"epsilon": key["epsilon"]}
+    run = federated(parties, listed, tables)
+    judged, left = (some.project(run.words) for some in (whole, held))
+    shares = run.model.infer(run.state, judged)
+    found = classified(shares, np.asarray(whole.labels))
+    row = {
+        "f1": found.macro_f1,
+        "accuracy": found.accuracy,
+        **coherence(top_words(run.model.topics(run.state)), judged),
+        "megabytes": run.megabytes,
+        "asked": run.rounds,
+        "spent": run.spent,
+    }
+    if not semantic:
+        seen, unseen = left.halves(0)
+        likelihood = float(np.sum(run.model.log_likelihood(run.state, seen, unseen)) / unseen.counts.sum())
+        row["perplexity"] = float(np.exp(-likelihood))
+    return {name: round(value, 4) if isinstance(value, float) else value for name, value in row.items()}
+
+
+@lru_cache(1)
+def _with_embeddings(corpus: str, documents: int | None) -> Corpus:
+    with gzip.open(file_of(corpus), "rt", encoding="utf-8") as stream:
+        read = [json.loads(line) for line in stream]
+    some = range(len(read))
+    if documents is not None and documents < len(read):
+        some = np.sort(np.random.default_rng(0).permutation(len(read))[:documents]).tolist()
+    texts, labels = ([read[number][what] for number in some] for what in ("text", "label"))
+    return Corpus.from_strings(texts, labels=labels, embed=TextEmbedder().embed, name=corpus)
