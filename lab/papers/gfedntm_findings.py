@@ -306,7 +306,7 @@ def _equal(known: Sequence[Row]) -> Claim:
         verdict((exact < 1e-9, abs(mean) <= (away or 0))),
         "`lda` adds up counts over all documents, and its draws depend on a document alone, so both are the same computation. "
         "A step of ProdLDA reads a batch: one place goes through its documents in turn, nodes draw anew in each step. Given "
-        "the same documents in each step, both end at the same weights (`tests/federation/test_equals_centralised.py`). Batch "
+        "the same documents in each step, both end at the same weights, as a test of the federation shows. Batch "
         "normalisation would break that, so the paper's ProdLDA has no federated row here.",
     )
 
