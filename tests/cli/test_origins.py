@@ -174,7 +174,6 @@ def test_what_a_ledger_of_the_documents_holds_is_not_counted_twice(paid: Path, t
     assert "holds no entry of the run" in told(third)
 
 
-@pytest.mark.slow
 def test_what_was_paid_for_by_one_unit_is_not_added_to_what_is_paid_for_by_another(paid: Path, tmp_path: Path) -> None:
     by_word = ("--profile", "iftm", "--model", "lda", "--vocabulary", model_of(paid))
     said = ran(tmp_path / "none", *by_word)
