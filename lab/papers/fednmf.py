@@ -213,7 +213,7 @@ def _places(of: Mapping[str, tuple[int | None, int]], words: int) -> Iterator[Ro
 def _main(scale: Scale, topics: int, seed: int, methods: Sequence[str]) -> Iterator[Key]:
     usual = {**USUAL, "rounds": scale.sizes["rounds"], "topics": topics, "seed": seed}
     rounds = scale.sizes["rounds"]
-    after = [rounds // 10, rounds // 5, rounds // 2]
+    after = sorted({max(rounds // part, 1) for part in (10, 5, 2)})
     for place, method in product(_places(scale.sizes["corpora"], scale.sizes["words"]), methods):
         told = {"after": after} if method.startswith("Fed") and method != FED_LDA and topics == TOPICS else {}
         shown = {"shown": True} if method in SHOWN and place["corpus"] == "StackOverflow" and topics == TOPICS else {}
