@@ -198,7 +198,6 @@ def test_a_later_plan_cannot_raise_the_budget_of_a_party(spent: Path, five: Mapp
     assert all(one["all_runs"] <= 3.0 for one in result["spent"])
 
 
-@pytest.mark.slow
 def test_a_party_does_not_keep_how_many_took_part_and_a_folder_of_the_same_name_is_another_run(
     five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
