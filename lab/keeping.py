@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -118,7 +119,7 @@ def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
-    os._exit(1)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @contextmanager
