@@ -66,6 +66,9 @@ def test_an_empty_policy_allows_and_a_list_allows_what_it_names() -> None:
     assert PolicyChoice().allows_profile("open", b"\1" * 32)
     assert not PolicyChoice(profiles=("masked",)).allows_profile("open", b"\1" * 32)
     assert PolicyChoice(profiles=("01" * 32,)).allows_profile("open", b"\1" * 32)
+    assert PolicyChoice().allows_question("joint")
+    assert PolicyChoice(questions=("train",)).allows_question("train")
+    assert not PolicyChoice(questions=("train",)).allows_question("joint")
     assert PolicyChoice(coordinators=("11111-22222",)).allows_coordinator("11111 22222")
     assert not PolicyChoice(coordinators=("11111-22222",)).allows_coordinator("11111 22223")
 

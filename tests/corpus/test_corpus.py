@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.document_names import content_digests, content_keys, document_keys, mixed
+from securetm.corpus.document_names import content_digests, content_keys, document_keys, mixed, names_of_counts
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting, Mistake
 from tests.corpus.generated import WORDS, check, corpora, sentences_of, words_of
@@ -224,3 +224,14 @@ def test_from_tokens_refuses_what_does_not_fit() -> None:
         Corpus.from_tokens(np.array([0, 0]), np.array([1]), ["x"])
     with pytest.raises(Mistake, match="rising"):
         Corpus.from_tokens(np.array([0, 0]), np.array([3, 2]), ["x"])
+
+
+def test_a_document_has_the_same_name_whatever_the_order_of_the_words() -> None:
+    words, counts = ("river", "boat", "lake", "water"), np.array([[1, 0, 2, 1], [0, 3, 0, 1]])
+    order = [2, 0, 3, 1]
+    moved = tuple(words[place] for place in order)
+    names, again = (
+        names_of_counts(sparse.csr_array(table), listed, {}) for table, listed in ((counts, words), (counts[:, order], moved))
+    )
+    assert np.array_equal(names, again)
+    assert not np.array_equal(names[0], names[1])

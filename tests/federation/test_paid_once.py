@@ -246,6 +246,37 @@ def test_another_cohort_gets_no_answer_of_that_number_although_the_store_is_lost
     assert [len(answers) for answers in left.values()] == [1]
 
 
+def test_an_entry_pays_for_no_other_question(site: Site, left: Left, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was paid for, and the process ended; the store is lost, and the ledger alone knows what was asked."""
+    with monkeypatch.context() as patched:
+        killed(patched, PaidQuestion, "pay", after=True)
+        with pytest.raises(Killed):
+            ask(site, site.begin())
+    site.end()
+    store_deleted(site.folder.party(NORTH))
+    again = site.begin()
+    other = {name: array + 1 if array.dtype.kind == "f" else array for name, array in site.state(again).items()}
+    with pytest.raises(PartyRefused, match="north refused: AskedOtherwise"):
+        again.ask(TRAIN, other, keep=True)
+    assert not left
+
+
+def test_an_earlier_number_is_not_computed_after_a_later_one(site: Site) -> None:
+    """Others may hold their answers to it: two sums would differ by this party's two shares of the noise."""
+    coordinator = site.begin()
+    coordinator.numbers[TRAIN] = 1
+    ask(site, coordinator)
+    again = site.begin()
+    again.numbers[TRAIN], again.serial = 0, coordinator.serial
+    if site.folder.agreement.profile.name == "dp-distributed":
+        with pytest.raises(PartyRefused, match="LaterAnswered"):
+            ask(site, again)
+        assert site.spent() == 1
+    else:  # its own noise covers its own answer
+        ask(site, again)
+        assert site.spent() == 2
+
+
 def test_other_bytes_in_the_place_of_the_kept_answer_do_not_leave(site: Site, left: Left) -> None:
     """A whole file that was made of another draw: the ledger knows the digest of the one that left."""
     ask(site, site.begin())
