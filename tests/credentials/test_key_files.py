@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,23 @@ def test_a_request_is_what_its_keys_signed(home: Path, tmp_path: Path) -> None:
         path.write_text(changed)
         with pytest.raises(Mistake, match="is no request that can be used"):
             read_request(path)
+
+
+def test_a_request_binds_its_tls_key_and_is_signed_by_it(home: Path, tmp_path: Path) -> None:
+    """Another's TLS key in it would let that other answer for the member; one that nobody holds would lock the member out."""
+    keys, path = Keys.open(home / KEYS), tmp_path / "request.toml"
+    request = make_request("north", keys)
+    new_keys(tmp_path / "other", "other")
+    other = make_request("north", Keys.open(tmp_path / "other" / KEYS)).signing_request
+    write_request(path, replace(request, signing_request=other))
+    with pytest.raises(Mistake, match="signature of its identity"):
+        read_request(path)
+    forged = bytearray(request.signing_request)
+    forged[-1] ^= 1  # in its signature
+    unsigned = replace(request, signing_request=bytes(forged))
+    write_request(path, replace(unsigned, signature=keys.sign(Purpose.REQUEST, *unsigned.signed_fields)))
+    with pytest.raises(Mistake, match="not signed by the key in it"):
+        read_request(path)
 
 
 def test_a_consent_of_nobody_is_refused(home: Path, tmp_path: Path) -> None:
