@@ -73,7 +73,7 @@ def _tables(result: Mapping[str, Any]) -> list[Table]:
 def _table(title: str, rows: Rows, columns: Sequence[str], caption: str = "") -> Table:
     """Numbers stand to the right and in one piece, and words give way to them."""
     numeric = [n for n, column in enumerate(columns) if not any(isinstance(row.get(column), str) for row in rows)]
-    cells = tuple(tuple(_cell(row.get(column)) for column in columns) for row in rows)
+    cells = tuple(tuple(cell(row.get(column)) for column in columns) for row in rows)
     heads = tuple(column.replace("_", " ") for column in columns)
     return Table(heads, cells, caption, title, numeric=numeric, whole=numeric)
 
@@ -100,7 +100,8 @@ def _pieces(table: Table, width: int) -> list[Table]:
     return pieces
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """A value as it stands in a table, for people."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

@@ -14,6 +14,7 @@ from docs.generate.markdown import listed, page, table
 from lab.measuring import RESULTS, committed
 from lab.papers.pictures import figures_of, svg
 from lab.papers.written import in_file_name
+from lab.shown import cell
 
 Row = Mapping[str, Any]
 _RESULTS = "../../lab/results/papers"  # from the pages
@@ -62,7 +63,7 @@ def _page(result: Row) -> str:
         f"{result['version']}; seeds {', '.join(map(str, result['seeds']))}. "
         f"[The rows]({_RESULTS}/{name}-medium.csv), [the whole result]({_RESULTS}/{name}-medium.json).",
         _reductions(result),
-        table(list(result["corpora"][0]), (list(map(_cell, row.values())) for row in result["corpora"])),
+        table(list(result["corpora"][0]), (list(map(cell, row.values())) for row in result["corpora"])),
     )
 
 
@@ -85,15 +86,7 @@ def _cells(row: Row, columns: list[str]) -> Iterator[str]:
     for column in columns:
         value, away = row.get(column), row.get(f"{column}_away")
         digits = 3 if away is None or abs(value) < 1 else 2
-        yield _cell(value) if away is None else f"{value:,.{digits}f} ± {away:.{digits}f}"
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return "" if value is None else f"{value:,.3g}" if isinstance(value, float) else str(value)
+        yield cell(value) if away is None else f"{value:,.{digits}f} ± {away:.{digits}f}"
 
 
 def _time(seconds: float) -> str:

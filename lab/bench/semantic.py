@@ -32,6 +32,7 @@ from securetm.errors import BadSetting
 from securetm.models.quality import named_topics
 
 CORPORA = {"StackOverflow": PUBLIC[1], "TagMyNews": PUBLIC[0], "20 Newsgroups": FILE}
+LABELLED = {**CORPORA, "M10": M10}  # not judged: a rule is fitted on it
 TOPICS, PARTIES, ROUNDS, DELTA, WORDS = 20, 10, 8, 1e-6, 2_000
 START = "start"  # clusters of public words, before any round
 OURS: Mapping[str, Mapping[str, Any]] = {
@@ -115,7 +116,7 @@ def _piece(key: Key) -> Row:
 @cache
 def labelled(name: str, documents: int | None) -> Corpus:
     """The documents with their embeddings; with a number of them, so many at random."""
-    with gzip.open(research_file({**CORPORA, "M10": M10}[name]), "rt", encoding="utf-8") as stream:
+    with gzip.open(research_file(LABELLED[name]), "rt", encoding="utf-8") as stream:
         read = [json.loads(line) for line in stream]
     some = np.sort(np.random.default_rng(0).permutation(len(read))[:documents])
     texts, labels = ([read[number][what] for number in some] for what in ("text", "label"))

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 
-from lab.bench.semantic import CORPORA as JUDGED
-from lab.bench.semantic import DELTA, TOPICS, labelled
+from lab.bench.semantic import DELTA, LABELLED, TOPICS, labelled
 from lab.fits.rounds_and_starts import given_up
 from lab.keeping import KeptRows, Key
 from lab.measuring import OnProgress, Row, told
@@ -27,7 +26,6 @@ from securetm.models.public_knowledge import PublicKnowledge, public_knowledge
 from securetm.models.semantic import SemanticTopics
 from securetm.plans.rules import noise_of_one_round, rounds_of_signal
 
-CORPORA = (*JUDGED, "M10")
 MOST = {"M10": 5_000}  # documents: it has 8,355
 SIZES, EPSILONS, ROUNDS, WORDS = (1_000, 2_000, 5_000, 10_000), (0.5, 1.0, 3.0), (1, 2, 4, 8), 2_000
 EACH = (0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.3)  # rounds for each unit of the signal, that are tried
@@ -37,7 +35,7 @@ MODEL = SemanticTopics(n_topics=TOPICS)
 def reproduce(seeds: Sequence[int] = (0, 1, 2), on_progress: OnProgress | None = None, keep: Path | None = None) -> Row:
     """Every corpus, size and budget with every number of rounds, the fit, and what the rule gives up on each."""
     kept, rows = KeptRows(keep), list[Row]()
-    cases = [case for case in product(CORPORA, SIZES, EPSILONS) if case[1] <= MOST.get(case[0], max(SIZES))]
+    cases = [case for case in product(LABELLED, SIZES, EPSILONS) if case[1] <= MOST.get(case[0], max(SIZES))]
     for corpus, size, epsilon in told(cases, on_progress):
         key: Key = {"corpus": corpus, "documents": size, "epsilon": epsilon, "seeds": list(seeds)}
         if key not in kept:

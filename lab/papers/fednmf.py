@@ -293,9 +293,8 @@ FEDNMF = Experiment(
         "classification by topic weights, over numbers of topics (Fig. 2), communication (Fig. 3), and how different clients "
         "are (Fig. 4); Table V shows words. Here each corpus is dealt out as there (q ~ Dir(alpha p), C = 0.2 of the clients "
         "in a round). A document's weights are those nearest to it under the finished topics; *kept* weights are those that "
-        "Algorithm 1 leaves at the clients. The paper's coherence is by GloVe in 200 dimensions, ours by GloVe in "
-        "50: Table III "
-        "can be compared in its order only. Last, the same figures under this project's profiles: real federations."
+        "Algorithm 1 leaves at the clients. The paper's coherence is by GloVe in 200 dimensions, ours by GloVe in 50: Table "
+        "III can be compared in its order only. Last, the same figures under this project's profiles: real federations."
     ),
     scales=SCALES,
     cases=cases,

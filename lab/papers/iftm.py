@@ -140,16 +140,13 @@ IFTM = Experiment(
     paper="Industrial federated topic modeling (iFTM)",
     about=(
         "D. Jiang et al. let three unequal parties train LDA and SentenceLDA. Each puts Laplace noise of scale 1 / "
-        "epsilon on the "
-        "count of every word of the list at every place of its documents, sets what is not above tau to zero, trains "
-        "topics of its "
-        "own, and sends them; a master merges similar ones and gives each party better ones to go on from. The paper "
-        "asks how this "
-        "compares with one party's own topics (Fig. 5), what noise costs (Fig. 6), how many rounds it takes (Fig. 7), and what "
-        "topics are worth to a classifier (Table 3) and to a language model (Table 2). Likelihood here is of half of "
-        "each document "
-        "that judges, given the other half, for a word; the paper's is a sum over its 29,700 documents that judge. `merged = "
-        '"all"` keeps all topics that are found, as there. Noise is made by the mechanism of the profile `iftm`.'
+        "epsilon on the count of every word of the list at every place of its documents, sets what is not above tau to "
+        "zero, trains topics of its own, and sends them; a master merges similar ones and gives each party better ones to "
+        "go on from. The paper asks how this compares with one party's own topics (Fig. 5), what noise costs (Fig. 6), "
+        "how many rounds it takes (Fig. 7), and what topics are worth to a classifier (Table 3) and to a language model "
+        "(Table 2). Likelihood here is of half of each document that judges, given the other half, for a word; the "
+        'paper\'s is a sum over its 29,700 documents that judge. `merged = "all"` keeps all topics that are found, as '
+        "there. Noise is made by the mechanism of the profile `iftm`."
     ),
     scales=SCALES,
     cases=cases,

@@ -109,11 +109,8 @@ def tables_of(key: Key) -> dict[str, Any]:
     """The run's plan, but for its words."""
     model, (profile, epsilon) = key["model"], PROTECTIONS[key["protection"]]
     documents = int(CORPORA[key["corpus"]][1] * (1 - HELD_OUT))
-    training: dict[str, Any] = {
-        "held_out": HELD_OUT,
-        "documents": documents,
-    }  # by which a plan chooses its rounds under a budget
-    if not epsilon:
+    training: dict[str, Any] = {"held_out": HELD_OUT, "documents": documents}
+    if not epsilon:  # under a budget the plan chooses by the number of documents
         training["rounds"] = MODEL_ROUNDS[model]
     if model == "semantic":
         training["vectors"] = "minilm"

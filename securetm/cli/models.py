@@ -160,6 +160,9 @@ def _held(
             require(value is None, "securetm topics", name, value, needed)
         return {}
     require(file is None or party is None, "", "--party", party, "names a party of the run, and --corpus other documents")
+    own = finished.plan.corpus.label or "label"
+    needed = f"names a column of --corpus FILE; the documents of the run have the labels of {own}"
+    require(file is not None or label in (None, own), "", "--by-label", label, needed)
     return documents_in(finished, party) if file is None else {str(file): finished.read(file, text, date, label=label)}
 
 

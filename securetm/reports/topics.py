@@ -129,9 +129,8 @@ _MOST_LABELS, _TOPICS_OF_LABEL = 100, 3
 def labels_table(by_label: TopicsByLabel, topics: Sequence[Sequence[str]], labels: Mapping[int, str]) -> Table:
     """A row for each label: how many documents have it, and what they are mostly about."""
     rows, kept = [], np.sort(np.argsort(-by_label.documents, kind="stable")[:_MOST_LABELS])
-    for name, documents, shares in zip(
-        np.array(by_label.labels)[kept], by_label.documents[kept], by_label.shares[kept], strict=True
-    ):
+    for place in kept.tolist():
+        name, documents, shares = by_label.labels[place], by_label.documents[place], by_label.shares[place]
         first = np.argsort(-shares, kind="stable")[:_TOPICS_OF_LABEL]
         said = [f"{shares[topic]:.0%} {labels.get(int(topic)) or ' '.join(topics[topic][:3])}" for topic in first]
         rows.append((name, f"{documents:,}", " · ".join(said)))

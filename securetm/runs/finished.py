@@ -318,10 +318,12 @@ def _mean_shares(
             kept = readable_rows(learned.model, known)
             shares.append(np.asarray(learned.model.infer(learned.state, known.select(kept))))
             groups += [named[row] for row in places[kept]]
-    ordered, members = np.unique(np.array(groups, dtype=str), return_inverse=True)
+    ordered = sorted(set(groups))
+    place_of = {group: place for place, group in enumerate(ordered)}
+    members = np.array([place_of[group] for group in groups], dtype=np.int64)
     counts, sums = np.bincount(members, minlength=len(ordered)), np.zeros((len(ordered), len(learned.components_)))
     np.add.at(sums, members, np.concatenate(shares))
-    return ordered.tolist(), counts, sums / np.maximum(counts, 1)[:, None]
+    return ordered, counts, sums / np.maximum(counts, 1)[:, None]
 
 
 def readable_rows(model: TopicModel, documents: Corpus) -> Array:

@@ -75,6 +75,7 @@ def test_a_table_shows_bars(run: FinishedRun) -> None:
         (("--by-date", "year", "--party", "nobody"), "there is no party called 'nobody'"),
         (("--party", "north"), "with --by-date, --by-label or --documents only"),
         (("--by-label", "label", "--corpus", "months.jsonl"), "label"),
+        (("--by-label", "text"), "names a column of --corpus FILE"),
         (("--by-date", "year", "--corpus", "new.jsonl"), "have no dates"),
         (("--by-date", "day", "--corpus", "months.jsonl"), "months.jsonl, document 2: '9999-99' names no day"),
     ],
