@@ -19,12 +19,12 @@ def passphrase_for(folder: Path, file: Path | None) -> Passphrase | None:
     """The passphrase of the keys in this folder; nothing if they are not encrypted."""
     if not are_encrypted(folder):
         return None
-    return _given(file) or _typed(f"Passphrase of the keys in {folder}: ", str(folder))
+    return given_passphrase(file) or _typed(f"Passphrase of the keys in {folder}: ", str(folder))
 
 
 def new_passphrase(file: Path | None, wanted: bool) -> Passphrase | None:
     """The passphrase for new keys, typed twice where a terminal asks; nothing if none is wanted or given."""
-    if given := _given(file):
+    if given := given_passphrase(file):
         return given
     if not wanted:
         return None
@@ -34,7 +34,7 @@ def new_passphrase(file: Path | None, wanted: bool) -> Passphrase | None:
     return typed
 
 
-def _given(file: Path | None) -> Passphrase | None:
+def given_passphrase(file: Path | None) -> Passphrase | None:
     """From the file or the environment, out of which it is taken so that no process that is started inherits it."""
     if file is not None:
         if not file.is_file():

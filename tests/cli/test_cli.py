@@ -24,6 +24,7 @@ COMMANDS = (
     "init",
     "join",
     "health",
+    "doctor",
     "topics",
     "transform",
     "adapt",
@@ -41,7 +42,7 @@ COMMANDS = (
     "keys",
     "corpus",
 )
-REMOTE = ("serve", "join", "health")  # their examples need a federation: docs/how-to has them with one
+REMOTE = ("serve", "join", "health", "doctor")  # their examples need a federation: docs/how-to has them with one
 
 
 # ---- help and examples ---------------------------------------------------------------------------------------------

@@ -1,0 +1,295 @@
+"""What could keep a member from taking part, looked for before a run: one finding for each thing, and what to do about it.
+
+Nothing is changed, and nothing is sent but an empty question over the connection that a run would use. No document is read.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from securetm.accounting.ledger import Ledger
+from securetm.credentials.certificates import CertificateRefused
+from securetm.credentials.diagnosis import check_own, ended, ending_soon, now_utc
+from securetm.credentials.homes import KEYS, accepted_roster
+from securetm.credentials.key_requests import request_in
+from securetm.credentials.keys import NEXT, REQUEST, Keys, Passphrase, are_encrypted
+from securetm.credentials.roster import COORDINATOR, FederationRoster, check_address
+from securetm.errors import SecuretmError
+from securetm.federation.network.dialing import channel_options
+from securetm.federation.network.handshake import channel_credentials, diagnosed
+from securetm.federation.network.hub import SERVICE
+from securetm.private_files import check_private
+from securetm.version import __version__
+from securetm.wording import counted
+
+GOOD, BAD, UNKNOWN = "good", "bad", "unknown"
+_LEAST_ROOM = 500 << 20  # bytes: a few copies of what a party keeps of a round
+_LEAST_FILES = 1_000
+_SLACK = 120.0  # seconds that a file may come from the future: clocks of file servers differ
+_PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")  # in the order in which grpc looks
+_EXEMPT = ("no_grpc_proxy", "no_proxy")
+_GIVE_IT = "give --passphrase-file FILE"
+_PATIENCE = 10.0  # seconds for the coordinator's answer
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was looked at, how it is, and what to do where it is not good."""
+
+    what: str
+    verdict: str
+    found: str
+    to_do: str = ""
+
+
+def examined(home: Path, passphrase: Passphrase | None) -> Iterator[Finding]:
+    """Looks at everything, in an order in which the first thing that is bad often explains the others."""
+    yield _versions()
+    yield _permissions(home)
+    yield _clock(home)
+    yield _disk(home)
+    yield _entropy()
+    roster = _attempted(lambda: accepted_roster(home))
+    yield _roster(roster)
+    accepted = roster if isinstance(roster, FederationRoster) else None
+    keys = _attempted(lambda: _opened(home, passphrase))
+    yield _keys(home, keys, accepted)
+    yield _ledgers(home)
+    yield _stores(home)
+    if accepted is not None and request_in(home / KEYS).name != COORDINATOR:
+        yield _proxy(accepted.address, os.environ)
+        yield _reachability(home, keys if isinstance(keys, Keys) else None, accepted)
+
+
+Found = TypeVar("Found")
+
+
+def _attempted(work: Callable[[], Found]) -> Found | SecuretmError:
+    try:
+        return work()
+    except SecuretmError as problem:
+        return problem
+
+
+def _refused(what: str, problem: SecuretmError) -> Finding:
+    return Finding(what, BAD, str(problem), problem.advice())
+
+
+# ---- this machine ----------------------------------------------------------------------------------------------------
+
+
+def _versions() -> Finding:
+    python = ".".join(map(str, sys.version_info[:3]))
+    found = f"securetm {__version__}, Python {python}"
+    try:
+        wanted = [one.split(";")[0].strip() for one in metadata.requires("securetm") or () if "extra ==" not in one]
+    except metadata.PackageNotFoundError:
+        return Finding("versions", UNKNOWN, f"{found}; securetm is not installed as a package", "install it with pip")
+    names = [one[: next((at for at, c in enumerate(one) if c in "<>=!~ ["), len(one))] for one in wanted]
+    missing = [name for name in names if not _is_installed(name)]
+    if missing:
+        return Finding("versions", BAD, f"{found}; missing: {', '.join(missing)}", "repeat `pip install securetm`")
+    return Finding("versions", GOOD, f"{found}, with all {len(names)} libraries that it needs")
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return bool(metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return False
+
+
+def _permissions(home: Path) -> Finding:
+    looked = 0
+    for path in (home, *sorted(home.rglob("*"))):
+        if path.parent == home and path.name == "roster.toml":  # public
+            continue
+        try:
+            check_private(path)
+        except FileNotFoundError:  # a process at work has just removed it
+            continue
+        except SecuretmError as problem:
+            return _refused("permissions", problem)
+        looked += 1
+    return Finding("permissions", GOOD, f"{counted(looked, 'file')} and folders in {home} are their owner's alone")
+
+
+def _clock(home: Path) -> Finding:
+    now, to_do = time.time(), "set the clock, and keep it right with NTP: certificates are valid at certain times only"
+    newest = max((path.stat().st_mtime for path in home.rglob("*") if path.is_file()), default=0.0)
+    if newest - now > _SLACK:
+        behind = counted(round((newest - now) / 60), "minute")
+        return Finding("clock", BAD, f"it stands {behind} before the newest file of this home", to_do)
+    kept = _is_kept_right()
+    if kept is None:
+        return Finding("clock", UNKNOWN, f"it says {now_utc():%Y-%m-%d %H:%M} UTC; the system does not say who sets it", to_do)
+    if not kept:
+        return Finding("clock", UNKNOWN, f"it says {now_utc():%Y-%m-%d %H:%M} UTC, and no time server sets it", to_do)
+    return Finding("clock", GOOD, "a time server sets it")
+
+
+def _is_kept_right() -> bool | None:
+    """Whether the kernel says that its clock is synchronised; None where it says nothing."""
+    room = ctypes.create_string_buffer(512)  # struct timex, with modes = 0: nothing is set
+    try:
+        state = int(ctypes.CDLL(None).adjtimex(room))
+    except (OSError, AttributeError):
+        return None
+    return None if state < 0 else state != 5  # TIME_ERROR
+
+
+def _disk(home: Path) -> Finding:
+    free, files = shutil.disk_usage(home).free, os.statvfs(home)
+    found = f"{free / 1e9:,.1f} GB are free"
+    if free < _LEAST_ROOM:
+        return Finding("disk", BAD, found, f"make room for {_LEAST_ROOM / 1e9:.1f} GB: a member whose disk is full stops")
+    if files.f_files and files.f_favail < _LEAST_FILES:
+        return Finding("disk", BAD, f"{found}, and {files.f_favail:,} more files fit", "delete files: a run writes hundreds")
+    if not os.access(home, os.W_OK):
+        return Finding("disk", BAD, f"{home} cannot be written", "mount it so that it can be written")
+    return Finding("disk", GOOD, found)
+
+
+def _entropy() -> Finding:
+    try:
+        os.getrandom(32, os.GRND_NONBLOCK)
+    except BlockingIOError:
+        return Finding("entropy", BAD, "the system's generator is not seeded yet", "wait, or give a virtual machine virtio-rng")
+    except (AttributeError, OSError):
+        return Finding("entropy", UNKNOWN, "the system does not say", "the first draw waits until there is enough")
+    return Finding("entropy", GOOD, "the system's generator is seeded")
+
+
+# ---- the home --------------------------------------------------------------------------------------------------------
+
+
+def _roster(found: FederationRoster | SecuretmError | None) -> Finding:
+    if isinstance(found, SecuretmError):
+        return _refused("roster", found)
+    if found is None:
+        return Finding("roster", BAD, "no roster is accepted here", "`securetm keys accept roster.toml`")
+    said = f"roster {found.version} of federation {found.federation}"
+    renew = "the coordinator's operator renews them: `securetm keys issue`"
+    if gone := ended(found, now_utc()):
+        return Finding("roster", BAD, f"{said}: the certificates of {', '.join(gone)} have ended", renew)
+    if soon := ending_soon(found, now_utc()):
+        return Finding("roster", GOOD, f"{said}; {'; '.join(soon)}", renew)
+    return Finding("roster", GOOD, f"{said}, with {counted(len(found.parties), 'party', 'parties')}")
+
+
+def _opened(home: Path, passphrase: Passphrase | None) -> Keys | None:
+    if passphrase is None and are_encrypted(home / KEYS):
+        return None
+    return Keys.open(home / KEYS, passphrase)
+
+
+def _keys(home: Path, keys: Keys | SecuretmError | None, roster: FederationRoster | None) -> Finding:
+    if isinstance(keys, SecuretmError):
+        return _refused("keys", keys)
+    if keys is None:
+        return Finding("keys", UNKNOWN, "they are protected with a passphrase, and none was given", _GIVE_IT)
+    try:
+        name = request_in(home / KEYS).name
+        if roster is not None:
+            check_own(name, keys, roster, now_utc())
+    except SecuretmError as problem:
+        return _refused("keys", problem)
+    waiting = (home / KEYS / NEXT / REQUEST).is_file()
+    more = "; new keys wait for a roster" if waiting else ""
+    return Finding("keys", GOOD, f"those of {name}{' fit the roster' if roster else ''}{more}")
+
+
+def _ledgers(home: Path) -> Finding:
+    paths, entries = sorted(home.glob("ledgers/*/*.ledger")), 0
+    for path in paths:
+        try:
+            with Ledger.read(path) as ledger:
+                entries += ledger.head[0]
+        except SecuretmError as problem:
+            return _refused("ledgers", problem)
+    if not paths:
+        return Finding("ledgers", GOOD, "none yet")
+    whole = f"{counted(len(paths), 'ledger')} with {counted(entries, 'entry', 'entries')}"
+    return Finding("ledgers", GOOD, f"{whole}: every entry follows from the one before")
+
+
+def _stores(home: Path) -> Finding:
+    paths = sorted(path for path in home.rglob("*.sqlite") if path.is_file())
+    for path in paths:
+        problem = _damage(path)
+        if problem:
+            return Finding("stores", BAD, f"{path} is damaged: {problem}", "restore the home from a copy: `securetm restore`")
+    return Finding("stores", GOOD, f"{counted(len(paths), 'store')}, whole" if paths else "none yet")
+
+
+def _damage(path: Path) -> str:
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as opened:
+            (said,) = opened.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as problem:
+        return str(problem)
+    return "" if said == "ok" else str(said)
+
+
+# ---- the way to the coordinator --------------------------------------------------------------------------------------
+
+
+def _proxy(address: str, variables: Mapping[str, str]) -> Finding:
+    """What grpc makes of the settings of proxies. User and password of a proxy are not shown."""
+    host, _ = check_address(address, "the roster")
+    exempt = next((variables[name] for name in _EXEMPT if variables.get(name)), "")
+    name = next((name for name in _PROXIES if variables.get(name)), "")
+    if not name:
+        return Finding("proxy", GOOD, "no variable names one; connections are direct")
+    if any(host.endswith(one.strip()) for one in exempt.split(",") if one.strip()):
+        return Finding("proxy", GOOD, f"{name} is set, and no_proxy exempts {host}; connections are direct")
+    proxy = urlsplit(variables[name])
+    if proxy.scheme != "http" or not proxy.hostname:
+        return Finding("proxy", BAD, f"{name} is not of the form http://HOST:PORT", "connections go by CONNECT over plain HTTP")
+    return Finding("proxy", GOOD, f"connections go through {proxy.hostname}:{proxy.port or 80} ({name})")
+
+
+def _reachability(home: Path, keys: Keys | None, roster: FederationRoster) -> Finding:
+    what, address = "reachability", roster.address
+    if keys is None:
+        return Finding(what, UNKNOWN, f"{address} was not dialed: that takes the keys", _GIVE_IT)
+    try:
+        why = _why_unreached(request_in(home / KEYS).name, keys, roster)
+    except SecuretmError as problem:
+        return _refused(what, problem)
+    if not why:
+        return Finding(what, GOOD, f"the coordinator of the roster answers at {address}, and takes this member's certificate")
+    cause = diagnosed(roster)
+    if isinstance(cause, CertificateRefused):
+        return _refused(what, cause)
+    if cause is not None:
+        return Finding(what, BAD, f"{address} answers, and a connection fails: {why}", cause.advice())
+    asks = "ask the coordinator's operator whether `securetm serve` runs, and your own network team whether this port is open"
+    return Finding(what, BAD, f"nothing answers at {address}: {why}", asks)
+
+
+def _why_unreached(name: str, keys: Keys, roster: FederationRoster) -> str:
+    """Asks the coordinator whether it serves, over the connection of a run. Nobody says hello, so it notes nothing."""
+    credentials, options = channel_credentials(name, keys, roster), tuple(channel_options(roster).items())
+    with grpc.secure_channel(roster.address, credentials, options) as channel:
+        try:
+            asked = health_pb2.HealthCheckRequest(service=SERVICE)
+            said = health_pb2_grpc.HealthStub(channel).Check(asked, timeout=_PATIENCE)
+        except grpc.RpcError as problem:
+            return f"{problem.code().name}: {problem.details()}"
+    return "" if said.status == health_pb2.HealthCheckResponse.SERVING else "the coordinator is stopping"

@@ -1,0 +1,163 @@
+"""`securetm doctor`: each thing that is wrong is found by name, and what is fine is said to be fine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from securetm.accounting.ledger import Ledger
+from securetm.contracts import Budget, Unit
+from securetm.credentials.homes import KEYS, accept, accepted_roster
+from securetm.credentials.keys import Keys
+from securetm.federation.network.events import Agreed, NetworkEvents
+from securetm.federation.network.hub import Hub
+from securetm.stages import Unwatched
+from securetm.trial.files import TrialFolder, make_trial
+
+from ..network.meeting import free_port
+from .conftest import securetm
+
+NAME = "numpy"
+PROXIES = ("grpc_proxy", "https_proxy", "http_proxy", "no_proxy", "no_grpc_proxy")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> TrialFolder:
+    return make_trial(tmp_path_factory.mktemp("made") / "trial", "masked", 5, Unwatched())
+
+
+@pytest.fixture
+def home(made: TrialFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of this test's own, whose coordinator is at a port that nobody uses."""
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    shutil.copytree(made.path, tmp_path / "trial")
+    place = tmp_path / "trial" / "parties" / NAME / "home"
+    roster = accepted_roster(place)
+    assert roster is not None
+    accept(place, replace(roster, address=f"127.0.0.1:{free_port()}", version=2, signatures={}))
+    return place
+
+
+@contextmanager
+def coordinator(home: Path) -> Iterator[list[str]]:
+    """The coordinator of this home's roster, and who was refused there."""
+    own, roster, refused = home.parents[2] / "coordinator" / "home", accepted_roster(home), list[str]()
+    assert roster is not None
+
+    class Watched(NetworkEvents):
+        def refused(self, party: str, reason: str) -> None:
+            refused.append(f"{party}: {reason}")
+
+    place = home.parent / "spool", roster.address
+    hub = Hub(Keys.open(own / KEYS), roster, Agreed(bytes(32), bytes(32)), *place, Watched(), (), 1 << 20)
+    hub.start()
+    try:
+        yield refused
+    finally:
+        hub.close()
+
+
+def found(home: Path, *more: str, code: int) -> dict[str, dict[str, Any]]:
+    said = securetm("doctor", str(home), "--json", *more)
+    assert said.code == code, said.err
+    assert said.json["bad"] == [one["what"] for one in said.json["findings"] if one["verdict"] == "bad"]
+    assert all(one["to_do"] for one in said.json["findings"] if one["verdict"] != "good")
+    return {one["what"]: one for one in said.json["findings"]}
+
+
+def test_a_member_that_can_take_part(home: Path) -> None:
+    with coordinator(home) as refused:
+        said = found(home, code=0)
+    assert [what for what, one in said.items() if one["verdict"] != "good"] in ([], ["clock"])
+    assert list(said) == [
+        "versions", "permissions", "clock", "disk", "entropy", "roster", "keys", "ledgers", "stores", "proxy", "reachability",
+    ]  # fmt: skip
+    assert refused == []  # the coordinator's log has no line of it
+
+
+def test_nobody_answers_there(home: Path) -> None:
+    said = found(home, code=1)
+    assert [what for what, one in said.items() if one["verdict"] == "bad"] == ["reachability"]
+    assert "whether `securetm serve` runs" in said["reachability"]["to_do"]
+    shown = securetm("doctor", str(home))
+    assert (shown.code, "nothing answers" in " ".join(shown.out.split())) == (1, True)
+
+
+def test_another_coordinator_answers_there(home: Path, made: TrialFolder) -> None:
+    """It shows a certificate that the roster does not have."""
+    others = make_trial(home.parents[3] / "others", "masked", 5, Unwatched())
+    theirs, ours = others.path / "parties" / NAME / "home", accepted_roster(home)
+    stranger = accepted_roster(theirs)
+    assert ours is not None
+    assert stranger is not None
+    accept(theirs, replace(stranger, address=ours.address, version=2, signatures={}))
+    with coordinator(theirs):
+        assert found(home, code=1)["reachability"]["verdict"] == "bad"
+
+
+def test_files_that_others_may_read(home: Path) -> None:
+    (home / KEYS / "identity.pem").chmod(0o640)
+    said = found(home, code=1)
+    assert said["permissions"]["verdict"] == said["keys"]["verdict"] == "bad"
+    assert "chmod" in said["permissions"]["to_do"]
+
+
+def test_a_ledger_and_a_store_that_were_changed(home: Path) -> None:
+    path = home / "ledgers" / "0001" / "notes.ledger"
+    path.parent.mkdir(mode=0o700, parents=True)
+    (home / "ledgers").chmod(0o700)
+    Ledger.open(path, NAME, Budget(Unit.DOCUMENT, 1.0, 1e-6)).close()
+    assert found(home, code=1)["ledgers"]["verdict"] == "good"
+    with sqlite3.connect(path) as opened:
+        opened.execute("DROP TRIGGER entries_stay_as_they_are")
+        opened.execute("UPDATE entries SET content = replace(content, '1e-06', '1e-05')")
+    (home / "others.sqlite").write_bytes(b"SQLite format 3\x00" + bytes(100))
+    (home / "others.sqlite").chmod(0o600)
+    said = found(home, code=1)
+    assert said["ledgers"]["verdict"] == said["stores"]["verdict"] == "bad"
+
+
+def test_a_clock_that_is_behind_and_a_certificate_that_has_ended(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = time.time() + 3_600
+    os.utime(home / KEYS / "identity.pem", (later, later))
+    assert "59 minutes" in found(home, code=1)["clock"]["found"] or "60 minutes" in found(home, code=1)["clock"]["found"]
+    from securetm.credentials.diagnosis import now_utc
+
+    gone = now_utc().replace(year=now_utc().year + 3)
+    monkeypatch.setattr("securetm.federation.doctor.now_utc", lambda: gone)
+    said = found(home, code=1)
+    assert said["roster"]["verdict"] == said["keys"]["verdict"] == "bad"
+
+
+def test_proxies_as_grpc_takes_them(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://user:secret@proxy.example.org:3128")
+    shown = found(home, code=1)["proxy"]
+    assert (shown["verdict"], "proxy.example.org:3128" in shown["found"]) == ("good", True)
+    assert "secret" not in json.dumps(shown)
+    monkeypatch.setenv("no_proxy", "example.com,127.0.0.1")
+    assert "direct" in found(home, code=1)["proxy"]["found"]
+    monkeypatch.setenv("grpc_proxy", "https://proxy.example.org")
+    monkeypatch.delenv("no_proxy")
+    assert found(home, code=1)["proxy"]["verdict"] == "bad"
+
+
+def test_a_passphrase_that_is_not_given_is_unknown(tmp_path: Path) -> None:
+    secret, place = tmp_path / "secret", tmp_path / "home"
+    secret.touch(0o600)
+    secret.write_text("four random words")
+    made = ("keys", "new", "hospital-a", "--home", str(place), "--request", str(tmp_path / "a.request"))
+    assert securetm(*made, "--passphrase-file", str(secret)).code == 0
+    said = found(place, code=1)
+    assert (said["keys"]["verdict"], said["roster"]["verdict"]) == ("unknown", "bad")
+    assert found(place, "--passphrase-file", str(secret), code=1)["keys"]["verdict"] == "good"
