@@ -49,12 +49,6 @@ def quick_epsilon(spends: Sequence[Spend], delta: float) -> float:
     return min(with_failures(bound.epsilon, delta, failure_probability_of(spends)) for bound in quick)
 
 
-def delta_at(spends: Sequence[Spend], epsilon: float) -> float:
-    """The least delta that any accountant proves at this epsilon."""
-    left = min(bound.delta(not_negative("epsilon", epsilon)) for bound in bounds_of(leaves_of(spends)))
-    return min(1.0, left + failure_cost(failure_probability_of(spends), epsilon))
-
-
 def failure_cost(failure_probability: float, epsilon: float) -> float:
     """What the failure probability takes from delta.
 

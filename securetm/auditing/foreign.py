@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from msgspec import structs
 from scipy import sparse
 
-from securetm.auditing.attack import GroundTruth, Score
+from securetm.auditing.attack import EVERY_MODEL, Attack, Effort, GroundTruth
 from securetm.auditing.attacks.one_run import SHOWN, allowed_of_run, guess_extremes, judge_guesses
 from securetm.auditing.evidence import today
-from securetm.auditing.judging import outcome_of
 from securetm.auditing.parts.empirical_epsilon import ideal_one_run
-from securetm.auditing.parts.membership_game import INSIDE, OUTSIDE, allowed, best_fits, judged, measures, ordered, presence
-from securetm.auditing.record import NOT_TESTED, About, Attempt, Audit, Finding
-from securetm.auditing.trials import attacked_run
-from securetm.auditing.verdicts import corrected, with_baseline
+from securetm.auditing.parts.membership_game import INSIDE, OUTSIDE, allowed, best_fits, judged, measures, presence
+from securetm.auditing.plans import Trial
+from securetm.auditing.record import AttackedRun, Audit, Measured
+from securetm.auditing.trials import Case, attacked_run, carried_out
+from securetm.auditing.verdicts import corrected
+from securetm.auditing.views import MODEL, VOCABULARY, AdversaryView
 from securetm.contracts import Array, Budget
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments
@@ -39,6 +39,7 @@ from securetm.errors import Mistake, NoSuchPath
 from securetm.mechanisms.noising import PRIVATE
 from securetm.models.lda.lda import LDA
 from securetm.stages import Stages, Unwatched
+from securetm.threats import read_threat_model
 from securetm.version import __version__
 
 # ---- files of topics, which hold numbers and words only: nothing is unpickled ---------------------------------------
@@ -291,17 +292,15 @@ def audit_foreign(files: ForeignFiles, stages: Stages | None = None) -> Audit:
     sides = Sides.shuffled(*_read_both(files.members, files.others, model, files.text), rng)
     made = Sides.shuffled(*_read_both(*files.canaries, model, files.text), rng) if files.canaries else None
     stages.stage("a model without protection beside it", 1)
-    beside = _beside(model, sides)
+    baseline = TrialOnTopics.of(ON_FIT, _beside(model, sides), sides, None, baseline=True)
     stages.step(1)
-    attacks = [ON_FIT] + ([ON_COUNTS] if model.totals is not None else [])
-    findings: list[Finding] = []
-    stages.stage("attacks on the topics", len(attacks))
-    for number, attack in enumerate(attacks, start=1):
-        found = [_finding(attack, files, *case, sides) for case in ((beside, True), (model, False))]
-        if made is not None and attack is ON_FIT:  # needs no baseline: by chance it shows an epsilon of 0
-            found.append(_finding(ON_CANARIES, files, model, False, made))
-        findings += with_baseline(tuple(found))
-        stages.step(number)
+    fits, claimed = [TrialOnTopics.of(ON_FIT, model, sides, files.claimed)], files.claimed
+    if made is not None:  # canaries need no baseline: by chance they show an epsilon of 0
+        fits.append(TrialOnTopics.of(ON_CANARIES, model, made, claimed))
+    findings = carried_out(baseline, fits, stages)
+    if model.totals is not None:
+        by_counts = TrialOnTopics.of(ON_COUNTS, model, sides, claimed)
+        findings += carried_out(TrialOnTopics.of(ON_COUNTS, baseline.model, sides, None, baseline=True), [by_counts], stages)
     untried = ["the noise of the training, and what its messages showed: only topics are here"]
     if made is None:
         untried.insert(0, "canaries: no made documents were named")
@@ -317,7 +316,7 @@ def audit_foreign(files: ForeignFiles, stages: Stages | None = None) -> Audit:
         again += ["--epsilon", f"{files.claimed.epsilon:g}", "--delta", f"{files.claimed.delta:g}"]
     title = f"What do the topics of {model.name} show of the documents that they were learned from?"
     seconds, command = time.perf_counter() - begun, (shlex.join(again),)
-    return Audit("foreign", title, model.name, tuple(findings), tuple(untried), seconds, __version__, command, (), today())
+    return Audit("foreign", title, model.name, findings, tuple(untried), seconds, __version__, command, (), today())
 
 
 # ---- documents -----------------------------------------------------------------------------------------------------
@@ -382,110 +381,134 @@ def _beside(model: ForeignModel, sides: Sides) -> ForeignModel:
 
 
 @dataclass(frozen=True)
-class TopicsAttack:
-    """One attack on topics, whatever they were learned by."""
+class Topics:
+    """What an attack on topics is asked: which of these documents they were learned from."""
 
-    name: str
-    measure: str
-    units: Mapping[str, str]
-    scored: Callable[[ForeignModel, Sides, Budget | None], Score]
-    allowed: Callable[[str, Budget], float]  # by a claim
-    shown_from: float  # where nothing is claimed
-    about: About
+    model: ForeignModel
+    counts: Any  # of the candidates, a CSR array
+    guesses: int  # about canaries
+
+    def scrambled(self, rng: np.random.Generator) -> Topics:
+        """The same weights at other words: what is left is chance."""
+        order, counted = rng.permutation(len(self.model.words)), self.model.counted
+        counted = None if counted is None else counted[:, order]
+        return replace(self, model=replace(self.model, weights=self.model.weights[:, order], counted=counted))
+
+    def fits(self) -> Array:
+        """By how much the topics explain each word of a document better than the frequencies of words do."""
+        often = np.asarray(self.counts.sum(axis=0), dtype=np.float64).ravel() + 0.5
+        gained = best_fits(self.counts, self.model.topics) - self.counts @ np.log(often / often.sum())
+        found: Array = gained / np.asarray(self.counts.sum(axis=1)).ravel()
+        return found
 
 
-def _judged(scores: Mapping[str, Array], sides: Sides) -> Score:
-    return judged(scores, GroundTruth((), {}, {}, answer=sides.answer, confidence=CONFIDENCE))
+def _by_fit(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - one model is all there is
+    return {FIT: view.question.fits()}
 
 
-def _by_fit(model: ForeignModel, sides: Sides, claimed: Budget | None) -> Score:  # noqa: ARG001 - scores depend on no claim
-    return _judged({FIT: _fits(model, sides.counts)}, sides)
-
-
-def _by_counts(model: ForeignModel, sides: Sides, claimed: Budget | None) -> Score:  # noqa: ARG001 - as above
-    totals = model.totals
+def _by_counts(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - as above
+    asked: Topics = view.question
+    totals = asked.model.totals
     assert totals is not None  # else this is not tried
-    share = float(totals.sum() / max(sides.counts.sum(), 1))
-    return _judged({COUNTS: presence(sides.counts, totals, min(max(share, 0.0), 1.0))}, sides)
+    share = float(totals.sum() / max(asked.counts.sum(), 1))
+    return {COUNTS: presence(asked.counts, totals, min(max(share, 0.0), 1.0))}
 
 
-def _by_canaries(model: ForeignModel, sides: Sides, claimed: Budget | None) -> Score:
-    """The epsilon that guesses about made documents show."""
-    about = (claimed.epsilon, claimed.delta) if claimed else _UNCLAIMED
-    half = ideal_one_run(len(sides.inside), *about, corrected(CONFIDENCE, 2))[0] // 2
-    truth = GroundTruth((), {}, {}, answer=sides.inside, confidence=CONFIDENCE, claimed=claimed)
-    return judge_guesses(guess_extremes(_fits(model, sides.counts), half), truth)
+def _by_canaries(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - as above
+    """The guesses about made documents, which show an epsilon."""
+    return guess_extremes(view.question.fits(), view.question.guesses)
 
 
-def _fits(model: ForeignModel, counts: Any) -> Array:
-    """By how much the topics explain each word of a document better than the frequencies of words do."""
-    often = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel() + 0.5
-    gained = best_fits(counts, model.topics) - counts @ np.log(often / often.sum())
-    found: Array = gained / np.asarray(counts.sum(axis=1)).ravel()
-    return found
+@dataclass(frozen=True, kw_only=True)
+class TrialOnTopics(Case):
+    """One attack on one model from elsewhere, or on the baseline."""
+
+    model: ForeignModel
+    sides: Sides
+    baseline: bool
+
+    @classmethod
+    def of(
+        cls, attack: Attack, model: ForeignModel, sides: Sides, claimed: Budget | None, *, baseline: bool = False
+    ) -> TrialOnTopics:
+        """The attack on this model, by the first measure that it declares after those at few false alarms."""
+        measure, bar = (SHOWN, 1.0) if attack is ON_CANARIES else (list(attack.measures)[-1], _SHOWN_FROM)
+        adversary = read_threat_model("model_reader").adversary("model reader")
+        trial = Trial(
+            attack.name, "model_reader", adversary.name, PRIVATE, (), measure, bar, {"models": 1}, confidence=CONFIDENCE
+        )
+        return cls(
+            trial=trial, attack=attack, adversary=adversary, claimed=claimed, model=model, sides=sides, baseline=baseline
+        )
+
+    def place(self) -> object:
+        """The model."""
+        return self.model.name
+
+    def posed(self) -> tuple[AdversaryView, GroundTruth]:
+        """The topics and the candidates, and which of them are members."""
+        about = (self.claimed.epsilon, self.claimed.delta) if self.claimed else _UNCLAIMED
+        guesses = ideal_one_run(len(self.sides.inside), *about, corrected(CONFIDENCE, 2))[0] // 2
+        asked = Topics(self.model, self.sides.counts, guesses)
+        answer = self.sides.inside if self.attack is ON_CANARIES else self.sides.answer
+        truth = GroundTruth((), {}, {}, answer=answer, confidence=CONFIDENCE, claimed=self.claimed)
+        return AdversaryView(self.adversary, None, {}, question=asked, redrawn=asked.scrambled), truth
+
+    def claims(self) -> bool:
+        """Whether its maker claims an epsilon."""
+        return self.claimed is not None
+
+    def attacked(self) -> AttackedRun:
+        """The model."""
+        what = ("open", "lda") if self.baseline else ("made elsewhere", "topics from elsewhere")
+        model = self.model
+        return attacked_run(*what, model.name, f"{len(model.weights)} topics, {len(model.words):,} words", self.claimed)
+
+    def spent(self, found: Measured) -> str:
+        """The one model, if it could be judged by anything."""
+        return "nothing" if found.value is None else "1 model"
 
 
-def _finding(attack: TopicsAttack, files: ForeignFiles, model: ForeignModel, baseline: bool, sides: Sides) -> Finding:
-    """One attack on the model or on the baseline, beside the same attack on scrambled topics."""
-    begun, claimed = time.perf_counter(), None if baseline else files.claimed
-    limit = attack.allowed(attack.measure, claimed) if claimed else attack.shown_from
-    order = np.random.default_rng(SEED).permutation(len(model.words))  # the same weights at other words: what is left is chance
-    counted = None if model.counted is None else model.counted[:, order]
-    scrambled = replace(model, weights=model.weights[:, order], counted=counted)
-    scores = attack.scored(model, sides, claimed), attack.scored(scrambled, sides, claimed)
-    outcome = outcome_of(attack.name, attack.units, attack.measure, scores, limit, CONFIDENCE)
-    spent = "nothing" if outcome.verdict == NOT_TESTED and outcome.measured.value is None else "1 model"
-    attempt = Attempt(
-        attack=attack.name,
-        threat_model="model_reader",
-        adversary="model reader",
-        claim=PRIVATE,
-        refuted_from=limit,
-        confidence=CONFIDENCE,
-        baseline=baseline,
-        effort="1 model",
-    )
-    what = ("open", "lda") if baseline else ("made elsewhere", "topics from elsewhere")
-    run = attacked_run(*what, model.name, f"{len(model.weights)} topics, {len(model.words):,} words", claimed)
-    outcome = structs.replace(outcome, seconds=time.perf_counter() - begun, spent=spent)
-    return Finding(attempt, run, outcome, structs.replace(attack.about, claimed=claimed is not None))
-
-
-_about = partial(About, claimed=False, sees=("model", "vocabulary"), cost="seconds on one core")
 _GIVEN = "the candidates, and that they are of the same kind as the members"
 
-ON_FIT = TopicsAttack(
-    *("membership", ordered(FIT), measures(FIT), _by_fit, allowed, _SHOWN_FROM),
-    about=_about(
-        title="Whether a document was in the training, from topics made elsewhere",
-        citation="Manzonelli, Zhang and Vadhan 2024, arXiv 2403.04451 (topic models); Yeom et al. 2018, arXiv 1709.01604",
-        given=_GIVEN,
-        limits=(
-            "shadow models, which find more: how the model was trained is not known here",
-            "members and others that differ in more than their part in the training: then the figure shows that difference",
-        ),
-        remark="The baseline is LDA on the members alone. A model that was trained on more documents shows less of each.",
+_foreign = partial(Attack, cost="seconds on one core", given=_GIVEN, needs=(MODEL, VOCABULARY), models=EVERY_MODEL)
+
+ON_FIT = _foreign(
+    name="membership",
+    title="Whether a document was in the training, from topics made elsewhere",
+    citation="Manzonelli, Zhang and Vadhan 2024, arXiv 2403.04451 (topic models); Yeom et al. 2018, arXiv 1709.01604",
+    measures=measures(FIT),
+    attack=_by_fit,
+    judge=judged,
+    allowed=allowed,
+    limits=(
+        "shadow models, which find more: how the model was trained is not known here",
+        "members and others that differ in more than their part in the training: then the figure shows that difference",
     ),
+    remark="The baseline is LDA on the members alone. A model that was trained on more documents shows less of each.",
 )
 
-ON_COUNTS = TopicsAttack(
-    *("membership_counts", ordered(COUNTS), measures(COUNTS), _by_counts, allowed, _SHOWN_FROM),
-    about=_about(
-        title="Whether a document was in the training, from the word counts in topics made elsewhere",
-        citation="Homer et al. 2008 (who is in published sums); Dwork et al. 2015 (robust traceability); as equations here",
-        given=_GIVEN,
-        limits=("training documents that are not among the candidates: each of them makes the equations less exact",),
-        remark="Where the weights are counts of words, or shares of which whole numbers can be read back.",
-    ),
+ON_COUNTS = _foreign(
+    name="membership_counts",
+    title="Whether a document was in the training, from the word counts in topics made elsewhere",
+    citation="Homer et al. 2008 (who is in published sums); Dwork et al. 2015 (robust traceability); as equations here",
+    measures=measures(COUNTS),
+    attack=_by_counts,
+    judge=judged,
+    allowed=allowed,
+    limits=("training documents that are not among the candidates: each of them makes the equations less exact",),
+    remark="Where the weights are counts of words, or shares of which whole numbers can be read back.",
 )
 
-ON_CANARIES = TopicsAttack(
-    *("one_run_epsilon", SHOWN, {SHOWN: "epsilon"}, _by_canaries, allowed_of_run, 1.0),
-    about=_about(
-        title="Which canaries took part in a training elsewhere",
-        citation="Steinke, Nasr and Jagielski 2023 (arXiv 2305.08846): privacy auditing with one training run",
-        given="every canary; never a coin",
-        limits=("canaries that no fair coin put in or left out: then the bound means nothing",),
-        remark="A bound below the claim says little: one run shows only a part of its epsilon.",
-    ),
+ON_CANARIES = _foreign(
+    name="one_run_epsilon",
+    title="Which canaries took part in a training elsewhere",
+    citation="Steinke, Nasr and Jagielski 2023 (arXiv 2305.08846): privacy auditing with one training run",
+    given="every canary; never a coin",
+    measures={SHOWN: "epsilon"},
+    attack=_by_canaries,
+    judge=judge_guesses,
+    allowed=allowed_of_run,
+    limits=("canaries that no fair coin put in or left out: then the bound means nothing",),
+    remark="A bound below the claim says little: one run shows only a part of its epsilon.",
 )

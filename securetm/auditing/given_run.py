@@ -35,7 +35,7 @@ from securetm.auditing.record import Audit, Finding, flat, with_findings
 from securetm.auditing.recorded import MESSAGES, check_recorded, claimed_by, granted_to, serials_of, vocabulary_of
 from securetm.auditing.regulators import CRITERIA, bears_on
 from securetm.auditing.runs import Demonstrations, baseline_of, check_baseline, no_baseline, place_for, serves_itself
-from securetm.auditing.trials import Scored, TrialOnRun, findings, how_again, left_out, new_secret, posed
+from securetm.auditing.trials import Scored, TrialOnRun, findings, how_again, left_out, new_secret
 from securetm.auditing.verdicts import corrected
 from securetm.auditing.views import TOTAL, AdversaryView, NotTestable
 from securetm.contracts import Engine, State
@@ -240,10 +240,13 @@ def seconds_of_shadow(trial: Trial, given: RunFolder, runs: Demonstrations, roun
         folders.append(baseline_of(given, trial.expect_fail, runs, rounds))
     adversary, seconds = read_threat_model(trial.threat_model).adversary(trial.adversary), 0.0
     for folder in folders:
-        case = TrialOnRun(trial, attack_called(trial.attack), folder, None, adversary, claimed_by(folder), 0, {}, secret)
+        attack, claimed = attack_called(trial.attack), claimed_by(folder)
+        case = TrialOnRun(
+            trial=trial, attack=attack, adversary=adversary, claimed=claimed, tests=0, folder=folder, secret=secret
+        )
         if not any(mechanism.once for mechanism in folder.agreement.profile.mechanisms):
             with suppress(NotTestable):
-                seconds += _seconds_of_training(posed(case)[0], TOTAL in case.attack.needs, trial.effort)
+                seconds += _seconds_of_training(case.posed()[0], TOTAL in attack.needs, trial.effort)
     return seconds
 
 

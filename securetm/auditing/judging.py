@@ -125,8 +125,9 @@ def of_chance(view: AdversaryView, seed: int) -> AdversaryView:
 
 def _without_keys(view: AdversaryView) -> tuple[ColludingParty, ...]:
     """Ciphertexts stay, since random bytes are no ciphertexts. Instead the control removes the key that would open them."""
-    encrypted = view.public.profile.aggregation.opened_by == "parties"
-    return tuple(replace(insider, secrets={}) for insider in view.insiders) if encrypted else view.insiders
+    if not view.insiders or view.public.profile.aggregation.opened_by != "parties":
+        return view.insiders
+    return tuple(replace(insider, secrets={}) for insider in view.insiders)
 
 
 def _permuted(values: Array, rng: np.random.Generator) -> Array:

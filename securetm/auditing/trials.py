@@ -10,7 +10,8 @@ import os
 import platform
 import shlex
 import time
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
 from operator import attrgetter
@@ -38,6 +39,7 @@ from securetm.federation.folder import RunFolder
 from securetm.federation.questions import TRAIN, before_training
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plans.recommend import unusual_settings
+from securetm.stages import Stages
 from securetm.threats import read_threat_model
 from securetm.wording import counted
 
@@ -46,19 +48,16 @@ _SEED = 20_21  # of the control's random numbers; a fixed one makes a report rep
 Scored = tuple[Score, Score, str, float]  # of the attack, of random numbers, why it was not tried, the share that took part
 
 
-@dataclass(frozen=True)
-class TrialOnRun:
-    """One trial on one run of one profile."""
+@dataclass(frozen=True, kw_only=True)
+class Case(ABC):
+    """One trial on one thing that claims something or nothing: a run of a profile, or topics made elsewhere."""
 
     trial: Trial
     attack: Attack
-    folder: RunFolder
-    again: RunFolder | None
     adversary: Adversary
     claimed: Budget | None
-    tests: int  # claims of an epsilon that are tested beside it
-    bound: Mapping[str, str]  # hashes of all that the result depends on; empty for a user's run
-    secret: bytes = field(repr=False)  # the judge's: what it asks is drawn from it, so that it is the same in any process
+    tests: int = 1  # claims of an epsilon that are tested beside it
+    bound: Mapping[str, str] = field(default_factory=dict)  # hashes of all that the result depends on, where it is kept
     known: dict[object, Scored] = field(default_factory=dict)  # what attacks of this audit found in this view already
 
     @property
@@ -78,6 +77,84 @@ class TrialOnRun:
             return self.attack.allowed(self.trial.measure, self.claimed)
         return self.trial.refuted_from
 
+    def sight(self) -> tuple[object, ...]:
+        """Who looks, and at what."""
+        return self.adversary.name, self.adversary.behaviour, granted_to(self.attack, self.adversary), self.trial.helpers
+
+    @abstractmethod
+    def place(self) -> object:
+        """What is looked at."""
+
+    @abstractmethod
+    def posed(self) -> tuple[AdversaryView, GroundTruth]:
+        """The adversary's view with its question, and the ground truth with the answer."""
+
+    @abstractmethod
+    def claims(self) -> bool:
+        """Whether what is attacked makes the claim that is tried."""
+
+    @abstractmethod
+    def attacked(self) -> AttackedRun:
+        """What is attacked, and what it claims."""
+
+    @abstractmethod
+    def spent(self, found: Measured) -> str:
+        """The effort that was spent, in words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialOnRun(Case):
+    """One trial on one run of one profile."""
+
+    folder: RunFolder
+    again: RunFolder | None = None  # with which it is compared
+    secret: bytes = field(repr=False)  # the judge's: what it asks is drawn from it, so that it is the same in any process
+
+    def place(self) -> object:
+        """The folders of the runs."""
+        return self.folder.path, self.again.path if self.again else None
+
+    def posed(self) -> tuple[AdversaryView, GroundTruth]:
+        """The view of the run, and what its parties really held."""
+        attack, effort, folder = self.attack, self.trial.effort, self.folder
+        rounds, helpers = effort[ROUNDS], colluding_parties_of(folder, self.trial.helpers)
+        view = with_changes(view_of(folder, self.adversary, attack, rounds), insiders=helpers)
+        if self.again is not None:
+            view = with_changes(view, again=view_of(self.again, self.adversary, attack, rounds))
+        truth = ground_truth_of(folder, questions_of(folder, attack.questions, rounds).values())
+        truth = with_changes(truth, helpers=tuple(helper.name for helper in helpers), confidence=self.confidence)
+        if attack.pose is not None:
+            # nobody who does not know the judge's secret knows the seed of what this attack is asked about this view
+            asked = repr((attack.name, self.sight(), folder.path.resolve().name)).encode()
+            seed = int.from_bytes(hashlib.sha256(self.secret + asked).digest())
+            challenge = attack.pose(truth, effort, np.random.default_rng(seed))
+            view = with_changes(view, question=challenge.question, redrawn=challenge.redrawn)
+            truth = with_changes(truth, answer=challenge.answer)
+        return view, truth
+
+    def claims(self) -> bool:
+        """Whether the profile of the run makes this claim."""
+        return claims(self.folder, self.trial.claim, self.trial.adversary, self.trial.helpers)
+
+    def attacked(self) -> AttackedRun:
+        """The run."""
+        plan, carried = self.folder.agreement.plan, ", over a network" if self.trial.network else ""
+        name = self.folder.path.resolve().name
+        return attacked_run(
+            self.folder.agreement.profile.name, plan.model.name, name, _setting(self.folder) + carried, self.claimed
+        )
+
+    def spent(self, found: Measured) -> str:
+        """A run may have fewer rounds, or documents, than the plan asks for."""
+        effort = self.trial.effort
+        in_rounds = set(granted_to(self.attack, self.adversary)) - {MODEL, VOCABULARY}
+        read = rounds_read(self.folder, self.attack.questions, effort[ROUNDS]) if in_rounds else 0
+        had = {name: _amount(amount, name) for name, amount in effort.items()}
+        had[ROUNDS] = _amount(read, ROUNDS) if read else "no round of training"
+        if found.of is not None and f"{found.unit}s" in effort:
+            had[f"{found.unit}s"] = _amount(found.of, f"{found.unit}s")
+        return ", ".join(had.values())
+
 
 def findings(
     trial: Trial,
@@ -89,23 +166,40 @@ def findings(
     secret: bytes = b"",
 ) -> tuple[Finding, ...]:
     """The baseline first, then each profile; or the given run after a baseline over the same documents, of so many rounds."""
-    attack, secret = attack_called(trial.attack), secret or new_secret()
-    threats = read_threat_model(trial.threat_model)
-    adversary = threats.adversary(trial.adversary)
+    secret = secret or new_secret()
+    adversary = read_threat_model(trial.threat_model).adversary(trial.adversary)
     others = [name for name in trial.profiles if name != trial.expect_fail]
     if given is None:
-        folders = [(name == trial.expect_fail, *_runs(trial, runs, name)) for name in (trial.expect_fail, *others)]
+        folders = [_runs(trial, runs, name) for name in (trial.expect_fail, *others)]
     else:
-        folders = [(True, baseline_of(given, trial.expect_fail, runs, rounds), None)]
-        folders += [] if serves_itself(given, trial.expect_fail) else [(False, given, None)]
-    runs.stages.stage(f"attack: {attack.name.replace('_', ' ')}", len(folders))
+        folders = [(baseline_of(given, trial.expect_fail, runs, rounds), None)]
+        folders += [] if serves_itself(given, trial.expect_fail) else [(given, None)]
+    cases = [
+        TrialOnRun(
+            trial=trial,
+            attack=attack_called(trial.attack),
+            adversary=adversary,
+            claimed=claimed_by(folder),
+            tests=tests,
+            bound=bound_to(trial, folder.agreement.profile.name) if given is None else {},
+            known={} if known is None else known,
+            folder=folder,
+            again=again,
+            secret=secret,
+        )
+        for folder, again in folders
+    ]
+    return carried_out(cases[0], cases[1:], runs.stages)
+
+
+def carried_out(baseline: Case, others: Iterable[Case], stages: Stages) -> tuple[Finding, ...]:
+    """The findings of one attack, first on the baseline: the verdicts on the others depend on it."""
+    cases = (baseline, *others)
+    stages.stage(f"attack: {baseline.attack.name.replace('_', ' ')}", len(cases))
     found = []
-    for done, (baseline, folder, again) in enumerate(folders, start=1):
-        bound = bound_to(trial, folder.agreement.profile.name) if given is None else {}
-        shared = {} if known is None else known
-        case = TrialOnRun(trial, attack, folder, again, adversary, claimed_by(folder), tests, bound, secret, shared)
-        found.append(_finding(case, dict(threats.accepts).get(trial.claim, ""), baseline))
-        runs.stages.step(done)
+    for done, case in enumerate(cases, start=1):
+        found.append(_finding(case, baseline=case is baseline))
+        stages.step(done)
     return with_baseline(tuple(found))
 
 
@@ -128,11 +222,10 @@ def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, 
     return runs.run(profile, trial.run, canaries=trial.canaries, corruption=corruption), again
 
 
-def _finding(case: TrialOnRun, accepted: str, baseline: bool) -> Finding:
-    trial, attack, folder, begun = case.trial, case.attack, case.folder, time.perf_counter()
+def _finding(case: Case, *, baseline: bool) -> Finding:
+    trial, attack, begun = case.trial, case.attack, time.perf_counter()
     # what the attack finds in this view; trials of other claims about the same view share it
-    folders = (folder.path, case.again.path if case.again else None)
-    key = (attack.name, tuple(sorted(trial.effort.items())), _sight(case), folders, case.confidence)
+    key = (attack.name, tuple(sorted(trial.effort.items())), case.sight(), case.place(), case.confidence)
     if key not in case.known:
         case.known[key] = _scored(case)
     score, chance, why, reachable = case.known[key]
@@ -140,7 +233,6 @@ def _finding(case: TrialOnRun, accepted: str, baseline: bool) -> Finding:
     outcome = outcome_of(attack.name, attack.measures, trial.measure, scores, case.refuted_from, case.confidence, reachable)
     if why:
         outcome = replace(outcome, verdict=NOT_TESTED, why=why)
-    spent = "nothing" if why else _spent(case, outcome.measured)
     attempt = Attempt(
         attack=attack.name,
         threat_model=trial.threat_model,
@@ -159,17 +251,13 @@ def _finding(case: TrialOnRun, accepted: str, baseline: bool) -> Finding:
     )
     about = About(
         title=attack.title,
-        claimed=claims(folder, trial.claim, trial.adversary, trial.helpers),
-        accepted=accepted,
+        claimed=case.claims(),
+        accepted=dict(read_threat_model(trial.threat_model).accepts).get(trial.claim, ""),
         sees=granted_to(attack, case.adversary),
         **attack_texts(attack),
     )
-    run = attacked_run(
-        *(folder.agreement.profile.name, folder.agreement.plan.model.name, folder.path.resolve().name),
-        _setting(folder) + (", over a network" if trial.network else ""),
-        case.claimed,
-    )
-    return Finding(attempt, run, replace(outcome, seconds=time.perf_counter() - begun, spent=spent), about)
+    spent = "nothing" if why else case.spent(outcome.measured)
+    return Finding(attempt, case.attacked(), replace(outcome, seconds=time.perf_counter() - begun, spent=spent), about)
 
 
 def attack_texts(attack: Attack) -> dict[str, Any]:
@@ -192,18 +280,12 @@ def attacked_run(profile: str, model: str, name: str, setting: str, claimed: Bud
     )
 
 
-def _sight(case: TrialOnRun) -> tuple[object, ...]:
-    """Who looks, and at what."""
-    adversary = case.adversary
-    return adversary.name, adversary.behaviour, granted_to(case.attack, adversary), case.trial.helpers
-
-
-def _scored(case: TrialOnRun) -> Scored:
+def _scored(case: Case) -> Scored:
     """The score of the attack, and of the same attack on random numbers; why it could not be tried; and the share of documents
     that took part."""
     attack, effort = case.attack, case.trial.effort
     try:
-        view, truth = posed(case)
+        view, truth = case.posed()
         if attack.prepare is not None:
             view = with_changes(view, prepared=attack.prepare(with_changes(view, seen={}, weights=None, again=None), effort))
         score = attack.judge(attack.attack(view, effort), truth)
@@ -220,25 +302,6 @@ def _scored(case: TrialOnRun) -> Scored:
     return nothing, nothing, why, 1.0
 
 
-def posed(case: TrialOnRun) -> tuple[AdversaryView, GroundTruth]:
-    """The adversary's view with its question, and the ground truth with the answer."""
-    attack, effort, folder = case.attack, case.trial.effort, case.folder
-    rounds, helpers = effort[ROUNDS], colluding_parties_of(folder, case.trial.helpers)
-    view = with_changes(view_of(folder, case.adversary, attack, rounds), insiders=helpers)
-    if case.again is not None:
-        view = with_changes(view, again=view_of(case.again, case.adversary, attack, rounds))
-    truth = ground_truth_of(folder, questions_of(folder, attack.questions, rounds).values())
-    truth = with_changes(truth, helpers=tuple(helper.name for helper in helpers), confidence=case.confidence)
-    if attack.pose is not None:
-        # nobody who does not know the judge's secret knows the seed of what this attack is asked about this view
-        asked = repr((attack.name, _sight(case), folder.path.resolve().name)).encode()
-        seed = int.from_bytes(hashlib.sha256(case.secret + asked).digest())
-        challenge = attack.pose(truth, effort, np.random.default_rng(seed))
-        view = with_changes(view, question=challenge.question, redrawn=challenge.redrawn)
-        truth = with_changes(truth, answer=challenge.answer)
-    return view, truth
-
-
 # ---- the run and the effort, in words ------------------------------------------------------------------------------
 
 
@@ -249,18 +312,6 @@ def _setting(folder: RunFolder) -> str:
     each = f"{_amount(batch, 'documents')} of each per answer" if batch else "all documents of each in every answer"
     own = "".join(f", {name} = {value}" for name, value in unusual_settings(plan).items() if name not in ("batch", "device"))
     return f"{len(folder.members)} parties, {each}, {_amount(plan.training.rounds, 'rounds')}{own}"
-
-
-def _spent(case: TrialOnRun, found: Measured) -> str:
-    """The effort that was spent: a run may have fewer rounds, or documents, than the plan asks for."""
-    effort, attack = case.trial.effort, case.attack
-    in_rounds = set(granted_to(attack, case.adversary)) - {MODEL, VOCABULARY}
-    read = rounds_read(case.folder, attack.questions, effort[ROUNDS]) if in_rounds else 0
-    had = {name: _amount(amount, name) for name, amount in effort.items()}
-    had[ROUNDS] = _amount(read, ROUNDS) if read else "no round of training"
-    if found.of is not None and f"{found.unit}s" in effort:
-        had[f"{found.unit}s"] = _amount(found.of, f"{found.unit}s")
-    return ", ".join(had.values())
 
 
 def _amount(amount: int, of: str) -> str:

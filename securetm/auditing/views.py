@@ -97,7 +97,7 @@ class AdversaryView:
     """
 
     adversary: Adversary
-    public: PublicFacts
+    setting: PublicFacts | None  # None: of a model from elsewhere
     seen: Mapping[str, tuple[Message, ...]]
     words: tuple[str, ...] | None = None
     weights: State | None = field(default=None, repr=False)
@@ -114,6 +114,13 @@ class AdversaryView:
         for channel in (*self.seen, *(channel for channel, held in beside if held is not None)):
             if channel not in self.adversary.sees or any(one.channel != channel for one in self.seen.get(channel, ())):
                 raise NotGranted(channel, self.adversary.name)
+
+    @property
+    def public(self) -> PublicFacts:
+        """How the run was set up."""
+        if self.setting is None:
+            raise NotTestable("it is not known how the model was trained")
+        return self.setting
 
     @property
     def helpers(self) -> frozenset[str]:

@@ -27,7 +27,7 @@ from securetm.contracts import Budget
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.errors import BadSetting
 from securetm.federation.budget.forecast import setting_of
-from securetm.federation.budget.prices import RunSpending, with_words_noise
+from securetm.federation.budget.prices import PlannedSpending, with_words_noise
 from securetm.figures import Curve, Figure, ReportTable
 from securetm.plans.forecast import Forecast, ForecastSetting, Verdict, best_settings, forecast, tried_as
 from securetm.plans.schema import USUAL_LANGUAGE, hides_documents
@@ -139,7 +139,7 @@ def question_of(asked: PlanQuestion, progress: Stages) -> Question:
     )
 
 
-def one_run(asked: PlanQuestion) -> tuple[ProfileQuestion, RunSpending, RunsAhead]:
+def one_run(asked: PlanQuestion) -> tuple[ProfileQuestion, PlannedSpending, RunsAhead]:
     """The question about one run, the run whose noise is still open, and the ledger of all of them."""
     epsilon, delta, before, unbounded = asked.epsilon, asked.delta, list[RunAccount](), ""
     if asked.ledger:
@@ -167,14 +167,14 @@ def one_run(asked: PlanQuestion) -> tuple[ProfileQuestion, RunSpending, RunsAhea
         problem = "draws its noise once per corpus and uses it in all runs, so that there is nothing to share out"
         instead = f"`securetm budget profile {asked.profile}` says what that one draw spends"
         raise BadSetting("securetm budget plan", "--profile", asked.profile, problem, instead=instead)
-    run = RunSpending(with_words_noise(one.agreement(epsilon=epsilon or own.epsilon)), parties)
+    run = PlannedSpending(with_words_noise(one.agreement(epsilon=epsilon or own.epsilon)), parties)
     assert run.agreement.budget is not None
     return one, run, RunsAhead(run.agreement.budget, run.spending(), tuple(before), unbounded)
 
 
-def _about_words(run: RunSpending) -> str:
+def _about_words(run: PlannedSpending) -> str:
     """How the runs come to their words."""
-    if run.bill().words is None:
+    if run.words is None:
         return "The list of words is public, and costs nothing."
     noise = run.agreement.plan.privacy.words
     return (

@@ -1,14 +1,18 @@
 """Exact privacy of small discrete answers, by enumeration: never above the truth, so that a bound below it is a fault.
 
-Outcomes cut off at the far tails are left out, which only lowers the truth. Nothing here is imported from the accountants.
+Outcomes cut off at the far tails are left out, which only lowers the truth. Only `delta_at` asks the accountants.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
 
+from securetm.accounting.bounds import bounds_of
+from securetm.accounting.composition import failure_cost
+from securetm.accounting.spends import Spend, failure_probability_of, leaves_of
 from securetm.contracts import Array
 
 
@@ -83,3 +87,9 @@ def randomised_response(noise: float, buckets: int) -> Pair:
     """One value or another."""
     base = np.full(buckets, noise / buckets)
     return Pair(base + (1 - noise) * np.eye(buckets)[0], base + (1 - noise) * np.eye(buckets)[1])
+
+
+def delta_at(spends: Sequence[Spend], epsilon: float) -> float:
+    """The least delta that any accountant proves at this epsilon."""
+    left = min(bound.delta(epsilon) for bound in bounds_of(leaves_of(spends)))
+    return min(1.0, left + failure_cost(failure_probability_of(spends), epsilon))

@@ -15,11 +15,12 @@ from dp_accounting.dp_event import (
 )
 
 from securetm.accounting.bounds import Bound, by_both
-from securetm.accounting.composition import affordable, by_accountant, delta_at, failure_cost, quick_epsilon, total, within
+from securetm.accounting.composition import affordable, by_accountant, failure_cost, quick_epsilon, total, within
 from securetm.accounting.renyi import ORDERS, epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend
 from securetm.contracts.zcdp_event import SymmetricZCDpEvent
 from securetm.errors import BadSetting
+from tests.accounting.exact import delta_at
 
 DELTA = 1e-5
 STEP = Spend(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0)))

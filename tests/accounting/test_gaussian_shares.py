@@ -10,12 +10,12 @@ import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from scipy import integrate
 
-from securetm.accounting.composition import by_accountant, delta_at
+from securetm.accounting.composition import by_accountant
 from securetm.accounting.spends import Spend
 from securetm.contracts import Array, Block, Cohort, Domain, Terms
 from securetm.contracts.zcdp_event import SymmetricZCDpEvent
 from securetm.mechanisms.noise_shares import NEGLIGIBLE, NoiseShares, as_one_gaussian, ripple
-from tests.accounting.exact import Pair, discrete_gaussian, shifted
+from tests.accounting.exact import Pair, delta_at, discrete_gaussian, shifted
 
 EPSILONS = (0.0, 0.05, 0.3, 1.0, 2.0, 4.0)
 DIRECTIONS = ((1,), (7,), (3, -2), (4, -1, 2))

@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from securetm.accounting.composition import by_accountant, delta_at
+from securetm.accounting.composition import by_accountant
 from securetm.accounting.spends import Spend
 from securetm.accounting.tradeoff import best_true_positive_rate
 from securetm.contracts.zcdp_event import SymmetricZCDpEvent
 from tests.accounting.exact import (
+    delta_at,
     discrete_gaussian,
     discrete_laplace,
     randomised_response,

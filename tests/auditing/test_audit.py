@@ -197,8 +197,8 @@ def test_an_epsilon_is_the_measure_of_its_own_claim_alone() -> None:
     plan = read_audit_plan("counts")
     trial = next(one for one in plan.trials if one.attack == "vocabulary_leakage" and one.threat_model == "private_answers")
     attack, claimed = attack_called(trial.attack), Budget(Unit.DOCUMENT, 8.0, 1e-5)
-    case = trial, attack, None, None, threats.adversaries[0], claimed, 4, {}, b""
-    of_epsilon = TrialOnRun(*case)  # type: ignore[arg-type]
+    case = {"trial": trial, "attack": attack, "adversary": threats.adversaries[0], "claimed": claimed, "tests": 4}
+    of_epsilon = TrialOnRun(**case, folder=None, secret=b"")  # type: ignore[arg-type]
     assert attack.allowed is not None
     assert of_epsilon.refuted_from == attack.allowed(trial.measure, claimed)
     assert of_epsilon.confidence == pytest.approx(1 - (1 - trial.confidence) / 4)

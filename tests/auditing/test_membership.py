@@ -168,7 +168,7 @@ def test_a_run_that_ended_early_is_no_match_for_its_shadows(made: Made) -> None:
     plan = replace(agreement.plan, training=replace(agreement.plan.training, rounds=9))
     longer = replace(view.public, agreement=replace(agreement, plan=plan))
     with pytest.raises(NotTestable, match="before the last round"):
-        attack_called("membership_transcript").attack(replace(view, public=longer), effort)
+        attack_called("membership_transcript").attack(replace(view, setting=longer), effort)
 
 
 # ---- arithmetic: likelihood ratios, curves with ties, thresholds, what an epsilon allows -----------------------------

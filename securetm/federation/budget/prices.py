@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from securetm.accounting.calculator.budget_report import Spends
 from securetm.accounting.calculator.runs_ahead import RunsAhead, Spending
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.composition import total
@@ -71,38 +70,64 @@ def bill_of(agreement: Agreement, parties: int) -> Bill:
 
 
 _ANY = 100.0  # a noise, where it does not matter which
+_STEPS = 100  # of a run: composing losses takes longer than a round, so the answers are counted up to the next step
 
 
-@dataclass(frozen=True)
-class RunSpending:
-    """One run, whose noise is still open."""
+@dataclass
+class PlannedSpending:
+    """What a run spends: at a noise that is still open, or at its own after so many answers of the training.
+
+    The questions before the training are counted from the beginning, whether they were asked already or not.
+    """
 
     agreement: Agreement
     parties: int
+    _epsilon: dict[int, float] = field(default_factory=dict)  # by the number of answers
 
-    def spending(self) -> Spending:
-        """What a run spends at a noise. Words that the parties find are paid for once, in the first run."""
-        words = self.bill().words
-        return Spending(self._rounds, (words,) if words else (), self.possible)
+    @cached_property
+    def bill(self) -> Bill:
+        """The bill of the whole run; of words that the parties find, that of the first run."""
+        return bill_of(self.agreement, self.parties)
+
+    def at(self, noise: float) -> Bill:
+        """The bill at this noise."""
+        return bill_of(self.agreement.with_privacy(noise=noise), self.parties)
 
     def possible(self, noise: float) -> bool:
         """Whether the profile can draw so little noise."""
         try:
-            self.bill(noise)
+            self.at(noise)
         except BadSetting as refusal:
             if refusal.name != "noise_multiplier":
                 raise
             return False
         return True
 
-    def bill(self, noise: float = _ANY) -> Bill:
-        """What the whole run spends at this noise; of words that the parties find, the first run."""
-        return bill_of(self.agreement.with_privacy(noise=noise), self.parties)
+    @property
+    def words(self) -> Spend | None:
+        """What words that the parties find cost, whatever the noise of the rounds. They are paid for once."""
+        return self.at(_ANY).words
 
-    def _rounds(self, noise: float) -> Spends:
-        bill = self.bill(noise)
-        assert bill.round is not None  # the budget is that of documents or persons
-        return (*((bill.start,) if bill.start else ()), replace(bill.round, count=bill.rounds))
+    def spending(self) -> Spending:
+        """What one of several runs spends at a noise."""
+        return Spending(
+            lambda noise: replace(self.at(noise), words=None).spends(), (self.words,) if self.words else (), self.possible
+        )
+
+    def after(self, answers: int) -> dict[str, Any] | None:
+        """Returns epsilon and delta for each unit; nothing where there is no budget. It never says too little."""
+        budget = self.agreement.budget
+        if budget is None:
+            return None
+        rounds = self.agreement.plan.training.rounds
+        step = max(1, rounds // _STEPS)
+        counted = min(-(-answers // step) * step, max(rounds, answers))
+        if counted not in self._epsilon:
+            spends = self.bill.spends(counted)
+            self._epsilon[counted] = total(spends, ALONE * budget.delta).epsilon if spends else 0.0
+        spent = {"unit": budget.unit.value, "epsilon": self._epsilon[counted], "delta": budget.delta, "budget": budget.epsilon}
+        before = before_in_trial(self.agreement)  # at most: whose documents the earlier runs read, the ledgers know
+        return before.added_to(spent) if before.entries else spent
 
 
 def calibrated(agreement: Agreement, parties: int, unit: Unit | None = None) -> Agreement:
@@ -155,10 +180,10 @@ def _least_noise(agreement: Agreement, parties: int) -> float:
     budget = agreement.budget
     assert budget is not None
 
-    run, finest = RunSpending(agreement, parties), FINEST
+    run, finest = PlannedSpending(agreement, parties), FINEST
     while finest < COARSEST and not run.possible(finest):  # shares of less noise are too narrow where rows are short
         finest *= 2
-    least = noise_for(lambda noise: run.bill(noise).spends(), budget.epsilon, budget.delta * ALONE, finest, COARSEST)
+    least = noise_for(lambda noise: run.at(noise).spends(), budget.epsilon, budget.delta * ALONE, finest, COARSEST)
     return _written_alike(least)
 
 
@@ -170,7 +195,7 @@ def _written_alike(noise: float) -> float:
 
 def noise_for_runs(agreement: Agreement, parties: int, runs: int) -> float:
     """The least noise of a round with which so many runs over the same documents fit into the agreement's budget."""
-    run = RunSpending(with_words_noise(agreement), parties)
+    run = PlannedSpending(with_words_noise(agreement), parties)
     assert agreement.budget is not None
     return RunsAhead(agreement.budget, run.spending()).least_noise(runs)
 
@@ -182,38 +207,3 @@ def epsilon_of_one(budget: Budget, runs: int) -> float:
     one = Spending(lambda noise: (Spend(GaussianDpEvent(noise)),))
     ledger = RunsAhead(budget, one)
     return ledger.alone(ledger.least_noise(runs))
-
-
-_STEPS = 100  # of a run: composing losses takes longer than a round, so the answers are counted up to the next step
-
-
-@dataclass
-class PlannedSpending:
-    """What a party has spent at most after so many answers of the training.
-
-    The questions before the training are counted from the beginning, whether they were asked already or not.
-    """
-
-    agreement: Agreement
-    parties: int
-    _epsilon: dict[int, float] = field(default_factory=dict)  # by the number of answers
-
-    def after(self, answers: int) -> dict[str, Any] | None:
-        """Returns epsilon and delta for each unit; nothing where there is no budget. It never says too little."""
-        budget = self.agreement.budget
-        if budget is None:
-            return None
-        rounds = self.agreement.plan.training.rounds
-        step = max(1, rounds // _STEPS)
-        counted = min(-(-answers // step) * step, max(rounds, answers))
-        if counted not in self._epsilon:
-            spends = self.bill.spends(counted)
-            self._epsilon[counted] = total(spends, ALONE * budget.delta).epsilon if spends else 0.0
-        spent = {"unit": budget.unit.value, "epsilon": self._epsilon[counted], "delta": budget.delta, "budget": budget.epsilon}
-        before = before_in_trial(self.agreement)  # at most: whose documents the earlier runs read, the ledgers know
-        return before.added_to(spent) if before.entries else spent
-
-    @cached_property
-    def bill(self) -> Bill:
-        """The bill of the whole run."""
-        return bill_of(self.agreement, self.parties)

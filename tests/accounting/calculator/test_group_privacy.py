@@ -10,10 +10,11 @@ from dp_accounting import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
 from scipy import integrate, optimize, stats
 
 from securetm.accounting.calculator.persons import People, grown, growth, of_group
-from securetm.accounting.composition import delta_at, total
+from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.contracts import Array
 from securetm.errors import BadSetting
+from tests.accounting.exact import delta_at
 
 from ...quick_part import quick
 
