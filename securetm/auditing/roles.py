@@ -25,8 +25,7 @@ from securetm.federation.folder import RunFolder
 from securetm.federation.party.party import Party
 from securetm.federation.party.reply_times import PacedParty, SystemClock
 from securetm.federation.questions import TRAIN
-from securetm.federation.simulation.parties import InProcess
-from securetm.federation.simulation.simulation import make_party
+from securetm.federation.simulation.simulation import InProcess, make_party
 from securetm.federation.store import read_json, write_json
 
 if TYPE_CHECKING:

@@ -72,6 +72,3 @@ def test_the_scale_of_noisy_counts_is_found_by_its_line() -> None:
     assert strong == pytest.approx(1 / (1 + (2 * np.pi / 8) ** 2), abs=0.05)
     _, faint, _ = scale_of((counts + rng.laplace(0, 1.0, 1500)) / total, 0.5 * total, 2.0 * total)
     assert faint < 0.2
-
-
-# ---- intervals -----------------------------------------------------------------------------------------------------

@@ -20,8 +20,8 @@ from .conftest import PARTIES, texts
 FIRST, WHOLE = "quick", "full"
 # Their attacks break small runs in test files of their own; lengths of words are those of English only where texts are real.
 LONG = ("active", "collusion", "counts", "empirical_epsilon", "gradient_matching", "membership", "traffic")
-# Test files of their own break small runs with them: test_membership.py; test_centre_inversion.py, with made-up embeddings; and
-# test_traffic.py, by a clock that no machine slows down.
+# They need more documents, embeddings or a clock that no machine slows down: test_membership.py and test_traffic.py break small
+# runs with some of them, and what is kept of all is read by test_evidence.py.
 ELSEWHERE = (
     *("membership", "membership_counts", "centre_inversion", "centre_difference"),
     *(BY_CLOCK := ("answer_times",)),

@@ -14,7 +14,7 @@ from securetm.auditing.attack import Challenge, Estimate, GroundTruth, Score
 from securetm.auditing.attacks import one_run
 from securetm.auditing.attacks.one_run import ONE_RUN_EPSILON, SHOWN
 from securetm.auditing.ground_truth import RECORD, ground_truth_of, with_canaries
-from securetm.auditing.judging import measured, of_chance
+from securetm.auditing.judging import measured
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.auditing.runs import Demonstrations
 from securetm.auditing.verdicts import judged_alone
@@ -23,7 +23,6 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder
 from securetm.stages import Unwatched
 
-from ..quick_part import quick
 from .conftest import EMBEDDED, PARTIES, adversary
 from .tried import reachable, source
 
@@ -149,47 +148,6 @@ def test_no_attack_sees_who_is_in(runs: Demonstrations, plain: Mapping[str, Any]
         assert not keys & set(others.keys)
     assert truth.canaries is not None
     assert (folder.path / RECORD).is_file()
-
-
-@pytest.mark.parametrize("settings", ["plain", "meant"])
-def test_where_nothing_protects_nearly_all_are_found(
-    runs: Demonstrations, settings: str, request: pytest.FixtureRequest
-) -> None:
-    view, truth, _ = _played(runs.run("open", request.getfixturevalue(settings), canaries=EACH))
-    found, chance = _judged(view, truth), _judged(of_chance(view, 1), truth)
-    assert found.low > 1.5
-    assert found.low > chance.high
-    assert chance.low < 0.2
-
-
-@pytest.mark.parametrize(
-    ("profile", "who", "settings"),
-    quick(
-        [
-            ("dp-local", ("coordinator", "private_answers"), "plain"),
-            ("dp-distributed", ("coordinator", "private_answers"), "plain"),
-            ("dp-distributed", ("coordinator", "private_answers"), "meant"),
-            ("dp-central", ("party", "model_reader"), "plain"),
-        ],
-        ("dp-distributed", ("coordinator", "private_answers"), "meant"),
-        ("dp-central", ("party", "model_reader"), "plain"),
-    ),
-)
-def test_noised_runs_show_less_than_an_ideal_attacker_would_see(
-    runs: Demonstrations, profile: str, who: tuple[str, str], settings: str, request: pytest.FixtureRequest
-) -> None:
-    view, truth, _ = _played(runs.run(profile, request.getfixturevalue(settings), canaries=EACH), who)
-    whole = _whole(view, truth)
-    found = whole.measures[SHOWN]
-    assert isinstance(found, Estimate)
-    assert truth.claimed is not None
-    assert found.low < found.ceiling < truth.claimed.epsilon
-    ideal, shown = whole.curves
-    assert ideal.label.endswith("on average")  # and no more than that: luck may lift anybody above it
-    assert shown.across == (truth.claimed.epsilon,)
-    assert shown.up == (found.low,)
-    assert list(ideal.up) == sorted(ideal.up)
-    assert max(ideal.up) < max(ideal.across) / 2
 
 
 def test_centres_that_a_party_sees_are_no_sums_of_rows(runs: Demonstrations, meant: Mapping[str, Any]) -> None:

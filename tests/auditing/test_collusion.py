@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from securetm.auditing.attack import Proportion
-from securetm.auditing.attacks.collusion import ALONE, DEVIATION, MISSING, OPENED, SHARED_KEY, OpenedAnswer, opened_answers
-from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
+from securetm.auditing.attacks.collusion import DEVIATION, MISSING, OpenedAnswer, opened_answers
 from securetm.auditing.parts.gradients import GRADIENT, without
 from securetm.auditing.parts.reconstruction_scores import EXACT
-from securetm.auditing.recorded import view_of
 from securetm.auditing.runs import Demonstrations
-from securetm.auditing.views import AdversaryView, questions_in, totals
+from securetm.auditing.views import AdversaryView, totals
 from securetm.federation.folder import RunFolder
 from securetm.plans.profiles import claims_of, cohort_of, read_profile
 from securetm.stages import Unwatched
@@ -23,7 +19,7 @@ from securetm.threats import read_threat_model
 
 from ..quick_part import quick
 from .conftest import PARTIES, Recorded
-from .tried import EYES, settings, tried
+from .tried import settings, tried
 
 BATCH = 25
 SURE = 1 - 1e-9  # intervals so wide that honest noise is outside once in 10^9 draws
@@ -48,21 +44,6 @@ def noised(runs: Demonstrations, documents_file: Path) -> RunFolder:
 
 
 # ---- masked sums ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("helpers", "least"), quick([(2, 0.5), (3, 0.85), (4, 0.95)], (3, 0.85)))
-def test_the_more_help_the_more_of_the_others_is_recovered(masked: RunFolder, helpers: int, least: float) -> None:
-    found = tried(masked, "collusion", {"rounds": 2}, helpers=helpers)
-    assert found.share(EXACT) >= least
-    assert found.share(EXACT, by_chance=True) == 0.0
-    documents = found.told.measures[EXACT]
-    assert isinstance(documents, Proportion)
-    assert documents.of == 2 * BATCH * (len(PARTIES) - helpers)  # what helpers hold is nothing to recover
-
-
-@pytest.mark.parametrize("helpers", quick([0, 2, 3], 3))
-def test_keys_of_all_but_two_open_nobodys_own_answer(masked: RunFolder, helpers: int) -> None:
-    assert tried(masked, "collusion", {"rounds": 2}, helpers=helpers).share(ALONE) == 0.0
 
 
 def _told(folder: RunFolder, helpers: int) -> tuple[AdversaryView, list[OpenedAnswer]]:
@@ -104,32 +85,6 @@ def test_as_many_helpers_as_the_profile_reckons_with_leave_all_the_noise_that_it
 
 
 # ---- one key for all -----------------------------------------------------------------------------------------------
-
-
-def _read(folder: RunFolder, helpers: int) -> dict[str, Proportion]:
-    view = replace(view_of(folder, EYES, SHARED_KEY, 1), insiders=colluding_parties_of(folder, helpers))
-    truth = ground_truth_of(folder, questions_in(view).values())
-    truth = replace(truth, helpers=tuple(one.name for one in view.insiders))
-    return dict(SHARED_KEY.judge(SHARED_KEY.attack(view, {"rounds": 1, "answers": 3}), truth).measures)  # type: ignore[arg-type]
-
-
-@pytest.fixture(scope="module", params=quick(["ckks", "bfv"], "bfv"))
-def encrypted(request: pytest.FixtureRequest, runs: Demonstrations, documents_file: Path) -> RunFolder:
-    """A run whose sums only the parties open."""
-    pytest.importorskip("tenseal")
-    return runs.run(request.param, settings(documents_file, model__hidden=110, model__batch=34, training__rounds=1))
-
-
-def test_one_helpers_key_opens_every_other_partys_answer(encrypted: RunFolder) -> None:
-    found = _read(encrypted, 1)
-    assert found[OPENED] == Proportion(3, 3)
-    assert found[EXACT].hits >= 0.85 * found[EXACT].of > 0
-
-
-def test_without_the_key_ciphertexts_show_nothing(encrypted: RunFolder) -> None:
-    found = _read(encrypted, 0)
-    assert found[OPENED] == Proportion(0, 3)
-    assert found[EXACT].hits == 0
 
 
 @pytest.mark.parametrize("name", ["ckks", "bfv"])

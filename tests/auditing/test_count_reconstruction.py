@@ -1,4 +1,4 @@
-"""Counts behind shares on real messages: exact without noise, told behind it, and the tables by which they are judged."""
+"""Counts behind shares on real messages: the tables by which they are judged."""
 
 from __future__ import annotations
 
@@ -8,20 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.auditing.attack import Score
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.attacks.count_reconstruction import BEHIND, PLACED, PLACED_AT_ALL
 from securetm.auditing.ground_truth import ground_truth_of
-from securetm.auditing.judging import of_chance
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.auditing.runs import Demonstrations
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder
-from securetm.resources import data_folder
 from securetm.stages import Unwatched
 
 from .conftest import adversary, made_run, plan_tables, public_list
-from .tried import share, source
+from .tried import source
 
 ATTACK = attack_called("count_reconstruction")
 
@@ -55,38 +51,6 @@ def test_the_judges_table_is_what_the_party_sent(folder: RunFolder) -> None:
         else:
             assert held.counted.sum() > held.real.sum()
             assert np.corrcoef(held.counted.ravel(), held.real.ravel())[0, 1] > 0.95
-
-
-# ---- behind noise ----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def continuous(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The profile iftm with the paper's own noise."""
-    text = (data_folder("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
-    assert 'distribution = "discrete"' in text
-    path = tmp_path_factory.mktemp("profile") / "iftm.toml"
-    path.write_text(text.replace('distribution = "discrete"', 'distribution = "continuous"'), "utf-8")
-    return path
-
-
-def _short_run(place: Path, parties: Mapping[str, Corpus], profile: str) -> RunFolder:
-    return made_run(place / "run", parties, plan_tables(profile, MATCHED, 1, public_list(parties, place, 250)))
-
-
-def told_at(folder: RunFolder, *, chance: bool = False) -> Score:
-    view = view_of(folder, adversary(model="word_occurrences"), ATTACK, 1)
-    told = ATTACK.attack(of_chance(view, 3) if chance else view, {"tables": 1})
-    return ATTACK.judge(told, ground_truth_of(folder, questions_of(folder, ATTACK.questions, 1).values()))
-
-
-@pytest.mark.slow  # some seconds a topic
-def test_the_grid_of_continuous_noise_gives_sums_away(parties: Mapping[str, Corpus], tmp_path: Path, continuous: Path) -> None:
-    folder = _short_run(tmp_path, parties, str(continuous))
-    found, by_chance = told_at(folder), told_at(folder, chance=True)
-    assert share(found, BEHIND) > 0.5  # a topic whose line is too faint stays closed, and which one is depends on the noise
-    assert share(found, PLACED_AT_ALL) > 0.5
-    assert share(by_chance, BEHIND) == share(by_chance, PLACED) == 0.0
 
 
 # ---- the tables of the judge -----------------------------------------------------------------------------------------

@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.auditing.attacks.differencing import FREQUENT
-from securetm.auditing.parts.reconstruction_scores import EXACT
 from securetm.auditing.runs import Demonstrations
 from securetm.auditing.views import NotTestable
 from securetm.contracts import Answer
@@ -20,42 +18,21 @@ from securetm.federation.coordinator.training import start
 from securetm.federation.coordinator.words import new_words, tell_words
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import COHERENCE, JOINT, TRAIN
-from securetm.federation.simulation.parties import InProcess
-from securetm.federation.simulation.simulation import make_party
+from securetm.federation.simulation.simulation import InProcess, make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import RecordedParties, Transcript, Watch
 from securetm.federation.wire import wire
 from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
 
-from ..quick_part import quick
 from .conftest import plan_tables
-from .tried import Tried, settings, tried
-
-JOINT_WORDS = {"vocabulary.source": "joint", "vocabulary.max_share": 1.0, "vocabulary.most_candidates": 1000}
+from .tried import settings, tried
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Demonstrations:
     """Runs with all parties, and without the first."""
     return Demonstrations(tmp_path_factory.mktemp("runs"), Unwatched())
-
-
-def _between(runs: Demonstrations, profile: str, documents: Path, **more: object) -> Tried:
-    plan = {**settings(documents, model__hidden=64, model__batch=30, training__rounds=2), **more}
-    again = runs.run(profile, plan, 1)
-    return tried(runs.run(profile, plan), "differencing", {"rounds": 2}, again=again)
-
-
-@pytest.mark.parametrize("profile", quick(["open", "masked"], "masked"))
-def test_the_first_round_of_two_runs_gives_away_the_party_that_is_apart(
-    profile: str, runs: Demonstrations, documents_file: Path
-) -> None:
-    """Same seed, same words, same first state: the others answer the same in both, and cancel."""
-    found = _between(runs, profile, documents_file)
-    assert found.share(EXACT) >= 0.8
-    assert found.share("named words that occur") == found.share("words that are named") == 1.0
-    assert found.share(EXACT, by_chance=True) == 0.0
 
 
 @pytest.mark.parametrize(("without", "named"), [(0, "none"), (2, "centre, east")])
@@ -66,19 +43,6 @@ def test_runs_that_are_not_one_party_apart_are_refused_by_name(
     again = runs.run("open", plan, without) if without else None
     with pytest.raises(NotTestable, match=named):
         tried(runs.run("open", plan), "differencing", {"rounds": 2}, again=again)
-
-
-LISTED = {"vocabulary.source": "union", "vocabulary.max_words": 200}  # candidates are more words than the list that is left
-
-
-@pytest.mark.parametrize(("profile", "words"), quick([("masked", JOINT_WORDS), ("open", LISTED)], ("masked", JOINT_WORDS)))
-def test_counts_of_words_are_asked_again_in_a_new_run(
-    profile: str, words: dict[str, object], runs: Demonstrations, documents_file: Path
-) -> None:
-    """A party answers once from one store; a new run has a new store, so two runs show every word count of the party."""
-    found = _between(runs, profile, documents_file, **words)
-    assert found.share(FREQUENT) == 1.0
-    assert found.share(FREQUENT, by_chance=True) < 0.2
 
 
 # ---- in one run, by a coordinator that breaks the rules ------------------------------------------------------------

@@ -15,6 +15,7 @@ import pytest
 
 from securetm.auditing import evidence as kept_results
 from securetm.auditing import runner
+from securetm.auditing.attacks import attack_names
 from securetm.auditing.bindings import bound_to, trial_hash
 from securetm.auditing.evidence import (
     FORMAT,
@@ -32,7 +33,7 @@ from securetm.auditing.evidence import (
     trials_by_hash,
 )
 from securetm.auditing.plans import AuditPlan, Trial, count_of_tests, read_audit_plan
-from securetm.auditing.record import NOT_REFUTED, Audit, Finding, Measured
+from securetm.auditing.record import NOT_REFUTED, REFUTED, Audit, Finding, Measured
 from securetm.auditing.runner import audit, keep_findings
 from securetm.auditing.verdicts import corrected
 from securetm.errors import Failed
@@ -68,6 +69,15 @@ def test_committed_evidence_speaks_of_what_is_there(shelf: Mapping[str, Mapping[
     found = {path.name: stale(kept := read_evidence(path), shelf[kept.plan]) for path in COMMITTED}
     found |= {path.name: stale_refusals(read_refusals(path)) for path in REFUSALS}
     assert {name: reasons for name, reasons in found.items() if reasons} == {}, AGAIN
+
+
+def test_every_attack_broke_its_baselines_and_no_claim_of_a_profile() -> None:
+    """What an attack can do is shown here, once: its other tests try what it asks, and its arithmetic."""
+    kept = [finding for evidence in read_all_evidence(evidence_folder()) for finding in evidence.findings]
+    baselines = [one for one in kept if one.attempt.baseline]
+    assert {one.attempt.attack for one in baselines} == set(attack_names())
+    assert [one.attempt.attack for one in baselines if one.outcome.verdict != REFUTED] == []
+    assert [(one.attempt.attack, one.run.profile) for one in kept if one.is_claim and one.outcome.verdict == REFUTED] == []
 
 
 def test_nothing_recovered_and_no_place_is_committed() -> None:

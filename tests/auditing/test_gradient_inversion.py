@@ -12,13 +12,12 @@ from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.gradient_inversion import decoder_gradient
 from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.judging import of_chance
-from securetm.auditing.parts.reconstruction_scores import EXACT
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.federation.folder import RunFolder
 from securetm.models.neural.cpu_kernels import FusedKernels, bags
 
 from .conftest import Recorded, adversary
-from .tried import counted, scored
+from .tried import scored
 
 EFFORT = {"rounds": 3, "documents": 1_000_000}  # more than masked answers, which say any number, can seem to hold together
 
@@ -62,18 +61,6 @@ def test_the_judge_knows_what_took_part(recorded: Recorded) -> None:
 # ---- by matching -----------------------------------------------------------------------------------------------------
 
 
-DECODER, BOTH = 1, 2
-
-
-def matched(folder: RunFolder, *, parts: int, answers: int = 1, starts: int = 1) -> Score:
-    effort = {"rounds": 1, "answers": answers, "starts": starts, "parts": parts}
-    return scored(folder, "gradient_matching", effort, adversary())
-
-
-def exact(judged: Score) -> tuple[int, int]:
-    return counted(judged, EXACT).hits, counted(judged, EXACT).of
-
-
 @pytest.mark.slow
 def test_the_gradient_that_is_matched_is_the_models_own() -> None:
     """Three documents through the decoder as it trains, and through the form that can be differentiated once more."""
@@ -94,9 +81,3 @@ def test_the_gradient_that_is_matched_is_the_models_own() -> None:
 
 def _normal(logits: np.ndarray) -> np.ndarray:
     return (logits - logits.mean(axis=1, keepdims=True)) / np.sqrt(logits.var(axis=1, keepdims=True) + 1e-5)
-
-
-@pytest.mark.slow
-def test_the_decoder_alone_gives_two_documents_away(recorded: Recorded) -> None:
-    """The closed form for the decoder needs a batch of one."""
-    assert exact(matched(recorded("open", 2), parts=DECODER)) == (2, 2)

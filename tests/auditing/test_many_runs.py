@@ -161,39 +161,11 @@ def test_very_many_sums_refute_too_little_noise_with_nothing_assumed(public: Cal
     assert _shown(_tried(public(profile), MANY)[0].measures, DIRECT).low > 1.0
 
 
-def test_words_behind_honest_noise_are_not_refuted(public: Callable[..., PublicFacts]) -> None:
-    told, chance = _tried(public("iftm"), MANY)
-    shown = _shown(told.measures, DIRECT)
-    assert 0.8 < shown.low < 1.0
-    assert told.measures[GAUSSIAN] == Proportion(0, 0)  # no bound for Laplace noise
-    assert _shown(chance.measures, DIRECT).high < 0.2
-
-
 @pytest.mark.usefixtures("half_the_noise")
 def test_words_behind_half_the_noise_are_refuted(public: Callable[..., PublicFacts]) -> None:
     facts = public("iftm")
     assert CanarySumSource.of_training(facts, WORDS).claimed.epsilon == pytest.approx(8.0)
     assert _shown(_tried(facts, MANY)[0].measures, DIRECT).low > 1.1
-
-
-# ---- other questions ------------------------------------------------------------------------------------------------
-
-
-STARTING = {"training_start": "moments", "training_vectors": "none", "training_rounds": 1}
-
-
-@pytest.mark.parametrize(
-    ("name", "profile", "model", "settings"),
-    [
-        ("many_run_pairs", "dp-central", "lda-vi", STARTING),
-        ("many_run_words", "dp-central", "lda", {}),
-        ("many_run_words", "dp-distributed", "lda", {}),
-    ],
-)
-def test_pairs_and_sums_of_words_show_most_of_their_epsilon_and_no_more(
-    public: Callable[..., PublicFacts], name: str, profile: str, model: str, settings: Mapping[str, Any]
-) -> None:
-    assert 0.3 < _shown(_tried(public(profile, model, **settings), 40_000, name)[0].measures, GAUSSIAN).low < 1.0
 
 
 # ---- other faults, and no noise at all ------------------------------------------------------------------------------
@@ -217,16 +189,6 @@ def test_a_clip_that_lets_twice_its_radius_through_is_refuted(
 def test_counts_that_are_not_bounded_are_refuted(public: Callable[..., PublicFacts], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BoundedCounts, "on_rows", _whole_row)
     assert _shown(_tried(public("dp-local", "lda"), FEW)[0].measures, GAUSSIAN).low > 1.0  # refuted
-
-
-@pytest.mark.parametrize("model", ["lda", "prodlda", "lda-matched"])
-def test_where_nothing_protects_every_sum_is_told_apart(public: Callable[..., PublicFacts], model: str) -> None:
-    told, chance = _tried(public("open", model), 4_000)
-    for measure in (DIRECT, GAUSSIAN):
-        shown = _shown(told.measures, measure)
-        assert shown.low == shown.ceiling > 4.0  # of an epsilon of 1, as none is claimed
-        assert _shown(chance.measures, measure).high < 2.0
-    assert not told.curves
 
 
 # ---- what the sums are ----------------------------------------------------------------------------------------------

@@ -129,15 +129,6 @@ def test_a_finished_model_remembers_who_was_in_it(made: Made, model: str) -> Non
     assert [drawn.label for drawn in told.curves] == [RATIO, LOSS, "chance"]
 
 
-def test_a_secure_sum_takes_nothing_from_whoever_sees_totals(made: Made) -> None:
-    effort = {"rounds": 2, "shadows": SHADOWS}
-    view, truth = _put(made("masked", "lda"), "membership_transcript", COORDINATOR, effort)
-    told, chance = (_told(eyes, truth, "membership_transcript", effort) for eyes in (view, of_chance(view, 1)))
-    assert _order(told, RATIO).low > 0.5
-    assert _order(told, COUNTS).low > 0.8
-    assert all(_order(chance, how).low < 0.5 < _order(chance, how).high for how in (RATIO, LOSS, COUNTS))
-
-
 def test_shadow_models_learn_as_the_federation_does(made: Made) -> None:
     """Trained on the very documents of the run, a shadow of a model without chance in it becomes the run's own model."""
     folder = made("masked", "lda-vi")

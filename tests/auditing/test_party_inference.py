@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.auditing.attacks.party_inference import HOLDER, SHARE, fits
+from securetm.auditing.attacks.party_inference import fits
 from securetm.auditing.runs import Demonstrations
 from securetm.stages import Unwatched
 
@@ -45,17 +45,3 @@ def test_a_document_without_words_fits_all_parties_alike() -> None:
     found = fits(np.array([[3.0, 0.0, 1.0], [0.0, 0.0, 0.0]]), table)
     assert found[0] < 0
     assert found[1] == 0
-
-
-# ---- subjects --------------------------------------------------------------------------------------------------------
-
-
-OF_SUBJECTS = {"rounds": 1, "subjects": 100}
-
-
-@pytest.mark.slow
-def test_noise_on_words_hardly_hides_what_a_party_writes_about(runs: Demonstrations, documents_file: Path) -> None:
-    found = _tried("property_inference", OF_SUBJECTS, runs, "iftm", "lda-matched", documents_file)
-    assert found.share(HOLDER) >= 0.6
-    assert found.share(SHARE) >= 0.6
-    assert found.share(SHARE, by_chance=True) < 0.2

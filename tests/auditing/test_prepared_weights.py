@@ -94,13 +94,6 @@ def test_our_rows_keep_within_what_noise_is_made_for(public: Facts, profile: str
     assert told.ceiling == 2 * 41 - 1
 
 
-@pytest.mark.parametrize("model", quick(MODELS, "prodlda", "lda"))
-def test_where_rows_have_no_bound_it_is_refuted(public: Facts, model: str) -> None:
-    told, chance = tried(public("open", model))
-    assert told.low > 1.0 > chance.high
-    assert np.isfinite(told.ceiling)
-
-
 @pytest.mark.parametrize("profile", quick(PRIVATE, PRIVATE[0]))
 @pytest.mark.parametrize("dtype", quick(["float32", "float64"], "float32"))
 def test_a_model_that_adds_as_libraries_do_is_refuted(
@@ -121,6 +114,3 @@ def test_rows_that_are_not_clipped_are_refuted(public: Facts, unit: str, monkeyp
     monkeypatch.setattr(BoundedCounts, "on_rows", lambda self, rows, terms: rows)
     for one in facts.values():
         assert tried(one)[0].low > 1.0
-
-
-# ---- as a trial ------------------------------------------------------------------------------------------------------

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,15 +21,14 @@ from securetm.auditing.attacks.rare_documents import (
     topic_probabilities,
     topics_of,
 )
-from securetm.auditing.attacks.rare_rows import COMPANIONS, FOUND, LINKED
 from securetm.auditing.recorded import view_of
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import TRAIN
 
-from .conftest import PARTIES, adversary, made_run, plan_tables, public_list
-from .tried import scored, share, tried
+from .conftest import PARTIES, adversary, made_run, plan_tables
+from .tried import scored, share
 
 ATTACK = attack_called("rare_documents")
 ROUNDS = 14
@@ -110,55 +107,3 @@ def test_words_that_go_together_are_told_from_words_that_do_not() -> None:
     assert (companions(likeness) == np.arange(60) ^ 1).all()
     assert {tuple(pair.tolist()) for pair in mutual_companions(likeness)} == {(n, n + 1) for n in range(0, 60, 2)}
     assert {tuple(group.tolist()) for group in same_topics(way, likely)} == {(n, n + 1) for n in range(0, 60, 2)}
-
-
-# ---- out of a factorisation, or of pairs of words --------------------------------------------------------------------
-
-
-OF_ROWS = {"rounds": 2, "words": 3000}
-
-
-def _coded(rng: np.random.Generator, number: int) -> str:
-    """Six frequent words, some of them twice, and four codes that stand nowhere else."""
-    common = [f"frequent{chr(97 + int(n))}" for n in rng.integers(0, 20, 6)]
-    return " ".join([*common, *(f"code{number:04d}{chr(97 + n)}" for n in range(4))])
-
-
-@pytest.fixture(scope="module")
-def coded() -> Mapping[str, Corpus]:
-    rng = np.random.default_rng(1)
-    texts = {name: [_coded(rng, 100 * at + n) for n in range(34)] for at, name in enumerate(PARTIES)}
-    return {name: Corpus.from_strings(own, name=name) for name, own in texts.items()}
-
-
-FACTORISED = {"model": {"name": "nmf", "n_topics": 6}, "training": {"rounds": 2, "held_out": 0.1}}
-AFTER_PAIRS = {
-    "model": {"name": "lda-vi", "n_topics": 3},
-    "training": {"rounds": 1, "held_out": 0.1, "start": "moments", "vectors": "none"},
-}
-
-
-def _coded_run(place: Path, coded: Mapping[str, Corpus], profile: str, trained: Mapping[str, Any] = FACTORISED) -> RunFolder:
-    return made_run(place / profile, coded, {**plan_tables(profile, {}, 0, public_list(coded, place)), **trained})
-
-
-def test_a_masked_sum_shows_which_rare_words_stand_in_one_document(coded: Mapping[str, Corpus], tmp_path: Path) -> None:
-    found = tried(_coded_run(tmp_path, coded, "masked"), "rare_rows", OF_ROWS)
-    assert found.share(COMPANIONS) > 0.95
-    assert found.share(LINKED) > 0.95
-    assert found.share(FOUND) > 0.9
-    assert found.share(COMPANIONS, by_chance=True) < 0.05
-    assert any(example.exact for example in found.told.examples)
-
-
-@pytest.mark.slow
-def test_bare_pairs_with_which_a_training_begins_show_them_too_and_noise_hides_them(
-    coded: Mapping[str, Corpus], tmp_path: Path
-) -> None:
-    effort = {"rounds": 1, "words": 400}
-    bare = tried(_coded_run(tmp_path, coded, "masked", AFTER_PAIRS), "rare_pairs", effort)
-    assert bare.share(COMPANIONS) > 0.95
-    assert bare.hits(FOUND)
-    noised = tried(_coded_run(tmp_path, coded, "dp-local", AFTER_PAIRS), "rare_pairs", effort)
-    assert noised.share(COMPANIONS) < 0.1
-    assert noised.hits(FOUND) == 0

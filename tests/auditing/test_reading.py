@@ -151,6 +151,3 @@ def test_the_control_keeps_counts_counts(made: Made) -> None:
         assert not np.array_equal(real.blocks["counts"], random.blocks["counts"])
     sealed = of_chance(seen(made("masked", "lda"), SEALED), 7)
     assert all(np.abs(one.blocks["counts"]).max() > 2**30 for one in party_vectors(sealed))
-
-
-# ---- every attack on every run --------------------------------------------------------------------------------------

@@ -10,12 +10,11 @@ import pytest
 
 from securetm.auditing.attack import Proportion, Score
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.attacks.traffic import ANSWERS, FOUND, ORDERED
+from securetm.auditing.attacks.traffic import ANSWERS
 from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.judging import of_chance
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.auditing.roles import RECORD, CountWords, with_mechanism
-from securetm.auditing.runner import audit
 from securetm.auditing.views import SIZES, AdversaryView, NotTestable
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
@@ -27,7 +26,7 @@ from securetm.stages import Unwatched
 from ..federation.clocked import Overheard
 from ..federation.conftest import corpora, five  # noqa: F401 - fixtures
 from ..federation.private import private_plan
-from .conftest import PARTIES, Recorded, adversary, texts, write_plan
+from .conftest import PARTIES, Recorded, adversary, texts
 
 LISTENER = adversary("network observer", "network_observer")
 TRAFFIC = attack_called("traffic")
@@ -55,35 +54,6 @@ def test_a_message_on_this_channel_is_its_length_and_nothing_else(recorded: Reco
     assert len(sizes) >= 2 * len(PARTIES) * len({message.serial for message in sizes})
     assert all(message.content.isdigit() and int(message.content) > 30 for message in sizes)
     assert all(message.sender != message.receiver for message in sizes)  # an opened total passes between no machines
-
-
-@pytest.mark.slow
-def test_lists_of_words_are_as_long_as_their_words(unequal: Path, tmp_path: Path) -> None:
-    plan = write_plan(
-        tmp_path / "listening.toml",
-        unequal,
-        attack="traffic",
-        threat_model="network_observer",
-        adversary="network observer",
-        claim="the sizes of messages tell nothing of documents",
-        measure=FOUND,
-        refuted_from=0.6,
-        effort={"rounds": 1},
-    )
-    plan.write_text(plan.read_text("utf-8").replace("rounds = 3", "rounds = 1"), "utf-8")
-    found = {finding.run.profile: finding for finding in audit(plan).findings}
-    assert found["open"].outcome.verdict == "refuted"
-    ordered = next(measured for measured in found["open"].outcome.beside if measured.measure == ORDERED)
-    assert (ordered.hits, ordered.of) == (10, 10)
-    assert found["masked"].outcome.verdict == "not refuted"
-    assert found["masked"].outcome.measured.value == 0.0
-
-
-def test_under_masked_sums_all_parties_send_equally_much(recorded: Recorded) -> None:
-    sizes = [message for message in listened(recorded, "masked").messages(SIZES) if message.sender in PARTIES]
-    for serial in {message.serial for message in sizes}:
-        each = {name: [m.content for m in sizes if (m.serial, m.sender) == (serial, name)] for name in PARTIES}
-        assert len({tuple(sent) for sent in each.values()}) == 1
 
 
 # ---- times -----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ import pytest
 
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.trap_weights import between, imprint_for, imprinted_state, in_bin
-from securetm.auditing.plans import AuditPlan, Trial, read_audit_plan
+from securetm.auditing.plans import Trial, read_audit_plan
 from securetm.auditing.recorded import view_of
 from securetm.auditing.roles import malicious_rounds
-from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
 from securetm.auditing.views import questions_in
 from securetm.contracts import Array
@@ -90,26 +88,6 @@ def trial(documents_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Tri
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Demonstrations:
     return Demonstrations(tmp_path_factory.mktemp("runs"), Unwatched())
-
-
-def plan_of(trial: Trial, **changes: Any) -> AuditPlan:
-    return AuditPlan("trap", "A plan of a test", (replace(trial, **changes),))
-
-
-def test_prepared_weights_rebuild_documents_from_a_masked_sum(trial: Trial) -> None:
-    """The seal holds, and what is sealed answers the coordinator's question all the same."""
-    baseline, masked = audit(plan_of(trial)).findings
-    for finding in (baseline, masked):
-        assert finding.outcome.verdict == "refuted"
-        assert finding.outcome.measured.value is not None
-        assert finding.outcome.measured.value > 0.2
-        assert finding.outcome.chance is not None
-        assert finding.outcome.chance.hits == 0
-        (right,) = finding.outcome.beside
-        assert right.value is not None
-        assert right.value > 0.9
-        assert not finding.about.claimed
-    assert masked.about.accepted
 
 
 def lied(runs: Demonstrations, trial: Trial, rounds: int) -> RunFolder:

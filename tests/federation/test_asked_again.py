@@ -17,8 +17,7 @@ from securetm.federation.coordinator.words import new_words, tell_words, words_o
 from securetm.federation.folder import begin, reopen
 from securetm.federation.party.answering import Answering
 from securetm.federation.questions import TRAIN
-from securetm.federation.simulation.parties import InProcess
-from securetm.federation.simulation.simulation import execute
+from securetm.federation.simulation.simulation import InProcess, execute
 from securetm.federation.simulation.simulation import make_party as make_real_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Watch

@@ -16,8 +16,7 @@ from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.words import tell_words
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import TRAIN, preparation_identity
-from securetm.federation.simulation.parties import InProcess
-from securetm.federation.simulation.simulation import make_party
+from securetm.federation.simulation.simulation import InProcess, make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Watch
 from securetm.federation.wire import wire

@@ -21,8 +21,7 @@ from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.party import Party
 from securetm.federation.party_store import PartyStore
 from securetm.federation.questions import TRAIN
-from securetm.federation.simulation.parties import InProcess
-from securetm.federation.simulation.simulation import make_party
+from securetm.federation.simulation.simulation import InProcess, make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Watch
 from securetm.sessions.identities import IDENTITY

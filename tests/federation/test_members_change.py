@@ -16,7 +16,7 @@ from securetm.federation.coordinator import training
 from securetm.federation.coordinator.coordinator import Coordinator, Trained
 from securetm.federation.party.party import Party
 from securetm.federation.party_store import PartyStore
-from securetm.federation.simulation.parties import InProcess
+from securetm.federation.simulation.simulation import InProcess
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Watch
 from securetm.plans.agreement import agree

@@ -15,8 +15,7 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.reply_times import FINEST, PacedParty, SystemClock, on_grid
-from securetm.federation.simulation.parties import InProcess
-from securetm.federation.simulation.simulation import make_party, train
+from securetm.federation.simulation.simulation import InProcess, make_party, train
 from securetm.federation.wire import wire
 from securetm.stages import Unwatched
 

@@ -16,8 +16,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed
 from securetm.federation.document_minimum import TooFewToTakePart
 from securetm.federation.folder import begin
-from securetm.federation.simulation.parties import Workers
-from securetm.federation.simulation.simulation import execute
+from securetm.federation.simulation.simulation import Workers, execute
 from securetm.federation.transcript import Transcript
 from securetm.federation.wire import wire
 from securetm.federation.wire.wire import MOST_BYTES

@@ -21,7 +21,7 @@ from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import Block, Domain, Terms
 from securetm.federation import store
 from securetm.federation.party_store import read_stored, stored
-from securetm.federation.simulation.parties import Workers
+from securetm.federation.simulation.simulation import Workers
 from securetm.federation.store import COMMON, CoordinatorStore, SqliteStore, read_arrays, write_arrays
 from securetm.federation.wire.wire import MOST_BYTES
 from securetm.interrupts import undisturbed

@@ -17,8 +17,7 @@ from securetm.federation.coordinator.training import start
 from securetm.federation.coordinator.words import new_words, tell_words, words_of_before
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import HELD_OUT, JOINT, TRAIN
-from securetm.federation.simulation.parties import InProcess
-from securetm.federation.simulation.simulation import make_party
+from securetm.federation.simulation.simulation import InProcess, make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Watch
 from securetm.federation.wire.wire import Accepted, Invite, pack_reply, unpack_reply

@@ -29,8 +29,7 @@ from securetm.federation.party.failure_log import failures_in, lost_in
 from securetm.federation.party.party import Party
 from securetm.federation.party.session import JoinedSession
 from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions
-from securetm.federation.simulation.parties import InProcess
-from securetm.federation.simulation.simulation import make_party, train
+from securetm.federation.simulation.simulation import InProcess, make_party, train
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Watch
 from securetm.federation.wire import wire

@@ -17,8 +17,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.credentials.homes import KEYS
 from securetm.credentials.keys import IDENTITY, TLS, Keys, Passphrase, write_key
 from securetm.federation.folder import begin
-from securetm.federation.simulation.parties import InProcess
-from securetm.federation.simulation.simulation import make_party, train
+from securetm.federation.simulation.simulation import InProcess, make_party, train
 from securetm.stages import Unwatched
 from securetm.trial.files import HOME, TrialFolder
 from securetm.trial.processes import MemberProcesses

@@ -5,14 +5,11 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 import pytest
 
-from securetm.contracts import Budget, Unit
-from securetm.plans.profiles import read_profile
 from securetm.reports.audits.report import audit_page
 from securetm.reports.document import Document
 from securetm.reports.markdown import in_markdown
@@ -21,11 +18,10 @@ from securetm.reports.statement import sources as report_sources
 from securetm.reports.statement.annex import annex, bind
 from securetm.reports.statement.pdf import in_pdf, sheets_of
 from securetm.reports.statement.seal import annex_marks, compare_statement, is_as_sealed, read_marks, sealed
-from securetm.reports.statement.sources import ReportSources
-from securetm.reports.statement.statement import Statement, sheet, statement_on
+from securetm.reports.statement.statement import Statement, sheet
 
 from .audits import AUDIT
-from .test_signed_report import report, sources
+from .said import report, stated
 
 DIGEST, OTHER = "12" * 32, "34" * 32
 NAMES = {
@@ -49,40 +45,11 @@ def no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_sources, "evidence_folder", lambda: tmp_path / "no evidence")
 
 
-def stated(profile: str = "masked", **changes: object) -> Statement:
-    return statement_on(of(profile, **changes))
-
-
-def test_what_somebody_with_several_documents_has_spent_counts_all_runs() -> None:
-    """Of whom two documents are here, twice the epsilon of all runs is spent, and not twice that of this one."""
-    spent = {"party": "north", "epsilon": 2.0, "delta": 1e-5, "unit": "document", "budget": 8.0, "trial": False}
-    together = " ".join(stated("dp-distributed", spent=({**spent, "all_runs": 5.0, "all_runs_delta": 1e-5},)).not_covered)
-    assert "epsilon grows to 10 with delta = 0.0015 for 2 documents" in together
-    alone = " ".join(stated("dp-distributed", spent=({**spent, "all_runs": 2.0, "all_runs_delta": 1e-5},)).not_covered)
-    assert "epsilon grows to 4 with delta = 8.39e-05 for 2 documents" in alone
-    without = {**spent, "all_runs": None, "unbounded_because": "run march (profile 'masked' has no bound)"}
-    assert "grows to" not in " ".join(stated("dp-distributed", spent=(without,)).not_covered)
-
-
-def of(profile: str, **changes: object) -> ReportSources:
-    budget = read_profile(profile).budget
-    released = {"model.safetensors": "ab" * 32, "topics.csv": "cd" * 32}
-    return replace(sources(profile), **{"budget": budget, "ended": "2026-11-24", "released": released, **changes})  # type: ignore[arg-type]
-
-
 def sheet_of(statement: Statement, **annexes: str) -> Document:
     return sheet(statement, DIGEST, "page.statement.json", {name.replace("_", "."): digest for name, digest in annexes.items()})
 
 
 # ---- what it says --------------------------------------------------------------------------------------------------
-
-
-def test_without_a_bound_it_says_so_first_and_names_what_attacks_read() -> None:
-    of_masked = stated("masked")
-    assert not of_masked.bounded
-    assert (of_masked.unit, of_masked.neighbours, of_masked.epsilon) == ("", "", None)
-    assert of_masked.bound[0].startswith("There is no bound")
-    assert "No attack of ours tested prodlda" in of_masked.bound[1]
 
 
 def test_what_our_attacks_read_is_that_of_this_model_and_never_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,51 +60,6 @@ def test_what_our_attacks_read_is_that_of_this_model_and_never_of_another(monkey
     assert len(said) > 1
     assert all("our own trial of lda" in one for one in said[1:])
     assert all("%" in one for one in said[1:])
-
-
-def test_with_a_bound_it_has_neighbours_epsilon_delta_and_how_it_fails() -> None:
-    spent = {
-        "epsilon": 1.9994692,
-        "delta": 1e-5,
-        "unit": "document",
-        "budget": 4.0,
-        "all_runs": 3.20001,
-        "all_runs_delta": 1.2349e-5,
-        "trial": False,
-    }
-    statement = stated("dp-distributed", spent=tuple({"party": name, **spent} for name in ("north", "south")))
-    assert statement.bounded
-    assert statement.neighbours.endswith("one document more, whatever is in it.")
-    assert statement.bound[0] == "This run: at most epsilon = 2 with delta = 1e-05, for each document."
-    assert (
-        statement.bound[1]
-        == "With all earlier runs in the ledger: at most epsilon = 3.201 with delta = 1.24e-05, for each document."
-    )
-    assert any("one in 100,000" in one for one in statement.failure)
-    assert any("A person at m parties has m times this epsilon" in one for one in statement.not_covered)
-
-
-def test_an_earlier_run_without_a_bound_takes_the_bound_away() -> None:
-    because = "run notes 1 (profile 'masked' has no bound)"
-    spent = {"epsilon": 1.0, "delta": 1e-5, "unit": "document", "budget": 4.0, "all_runs": None, "unbounded_because": because}
-    statement = stated("dp-central", spent=({"party": "north", **spent},))
-    assert not statement.bounded
-    assert statement.bound[1] == f"With all earlier runs: unbounded, because of {because}."
-
-
-def test_a_budget_of_words_is_no_bound_for_a_document() -> None:
-    spent = {"epsilon": 8.0, "delta": 0.0, "unit": "word", "budget": 8.0, "all_runs": 8.0, "all_runs_delta": 0.0}
-    statement = stated("iftm", spent=({"party": "north", **spent},), budget=Budget(unit=Unit.WORD, epsilon=8.0, delta=0.0))
-    assert not statement.bounded
-    assert statement.bound[0].startswith("There is no bound for a document or a person")
-
-
-def test_a_trials_ledger_leaves_a_search_over_settings_to_whoever_signs() -> None:
-    statement = stated("dp-central")
-    assert any("made for this run alone" in one for one in statement.bound)
-    assert any(
-        "A search over settings on these documents spends too, and is not counted here" in one for one in statement.settings
-    )
 
 
 # ---- its forms -----------------------------------------------------------------------------------------------------
