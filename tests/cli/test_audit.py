@@ -325,28 +325,3 @@ def test_what_cannot_be_shown_again_ends_in_a_letter(tried: Path, tmp_path: Path
     foreign = securetm("report", str(tmp_path / "foreign.json"))
     advised(foreign, 2, "`verdict` in finding 1", "give what `securetm audit PLAN --json` printed")
     assert "\x1b" not in foreign.err
-
-
-def test_places_that_take_no_report_are_refused_before_anything_is_trained(bench: Path, tmp_path: Path) -> None:
-    plan, file, same = str(bench / "small.toml"), tmp_path / "file", str(tmp_path / "same")
-    file.write_text("kept", "utf-8")
-    for said, problem in (
-        (("--evidence", str(file)), "it is a file, and a folder is wanted"),
-        (("--evidence", "/proc/evidence"), "cannot be written"),
-        (("--html", "/proc/audit.html"), "cannot be written"),
-        (("--html", str(tmp_path)), "it is a folder"),
-        (("--html", same, "--markdown", same), "named for two reports"),
-    ):
-        refused = securetm("audit", plan, *said)
-        advised(refused, 2, problem, "name another place")
-        assert "training" not in refused.err
-    assert file.read_text("utf-8") == "kept"
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-def test_misuses_end_in_a_letter(bench: Path, tmp_path: Path) -> None:
-    told(securetm("audit", "magic"), 2, "no audit plan called 'magic'")
-    told(securetm("audit"), 2, "Missing argument")
-    advised(securetm("audit", "absent.toml"), 2, "absent.toml does not exist", "check the spelling")
-    told(securetm("audit", str(bench / "small.toml"), "--run", str(tmp_path / "absent")), 2, "holds no run")
-    told(securetm("audit", str(bench / "small.toml"), "--examples", "99"), 2, "--examples")

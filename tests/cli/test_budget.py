@@ -214,7 +214,15 @@ def test_central_noise_is_not_told_to_protect_from_the_coordinator() -> None:
     assert local.promise.against.startswith("the coordinator with 4 colluding parties")
 
 
-def test_a_profile_without_noise_has_no_budget() -> None:
-    said = budget("profile open")
-    assert (said.code, said.out) == (2, "")
-    assert "open; it spends no privacy budget" in said.err
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "dp-sgd --documents 1 --batch 1 --epochs 1 --noise 1 --delta 1e-5",
+        "distributed --parties 4 --threshold 3 --colluding 2 --noise 1 --rounds 1 --delta 1e-6",
+        "laplace --epsilon-per-word 8 --words 1 --releases 1",
+    ],
+)
+def test_one_thing_is_not_told_as_several(asked: str) -> None:
+    said = budget(asked).out
+    assert re.search(r"\b1 (document|round|word)\b", said)
+    assert not re.search(r"(?<![\d.,])1 (honest )?(documents|rounds|epochs|words|parties|shares)\b", said)

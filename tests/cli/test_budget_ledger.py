@@ -32,18 +32,6 @@ def test_a_ledger_says_what_was_spent_run_by_run(tmp_path: Path) -> None:
     assert {y for _, y in limit["points"]} == {3}
 
 
-@pytest.mark.parametrize("content", [None, b"", b"no ledger at all"])
-def test_what_is_no_ledger_is_refused(content: bytes | None, tmp_path: Path) -> None:
-    path = tmp_path / "north.ledger"
-    if content is not None:
-        path.write_bytes(content)
-    said = budget(f"ledger {path} --json")
-    assert said.code in (2, 3)
-    assert said.out == ""
-    assert "securetm: error: " in said.err
-    assert "securetm: hint: " in said.err
-
-
 def test_a_party_allows_more_by_an_entry_in_its_ledger(tmp_path: Path) -> None:
     path = tmp_path / "north.ledger"
     Ledger.open(path, "north", Budget(Unit.DOCUMENT, 3.0, 1e-5)).close()

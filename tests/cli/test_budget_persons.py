@@ -102,32 +102,3 @@ def test_a_corpus_is_counted(tmp_path: Path) -> None:
         refused = budget(f"dp-sgd --corpus {path} --batch 9 --epochs 1 --noise 8 --delta 1e-3 {more}")
         assert refused.code == 2
         assert said in refused.err
-
-
-NONSENSE = {
-    "profile dp-distributed --parties 2": "2 parties are fewer than the 4",
-    "profile dp-distributed --parties 5 --missing 2": "--missing is 2; it must be at most 1: under dp-distributed",
-    "profile dp-distributed --colluding 3": "--colluding is 3; it must be at most",
-    "profile dp-distributed --epsilon 1e9": "--epsilon is 1e+09; it must be above 0 and at most 100",
-    "profile dp-distributed --delta 1": "--delta is 1; it must be at least",
-    "profile dp-distributed --unit family": "--unit is family; it must be one of",
-    "profile dp-distributed --person who": "--person is who; it names a column, and no corpus is given",
-    "profile iftm --unit person": "adds noise to single word occurrences",
-    f"dp-sgd {SGD}": "the option --noise is missing",
-    f"dp-sgd {SGD} --noise 1 --epsilon 1": "--epsilon is 1; it cannot be given beside --noise",
-    f"dp-sgd {SGD} --noise 1 --missing 1": "--missing is 1; it is about parties",
-    f"dp-sgd {SGD} --noise 1 --parties 3 --missing 3": "--missing is 3; it must be below 3",
-    f"dp-sgd {SGD} --noise 1 --parties 3 --missing 1 --colluding 2": "leaves no honest party among the 2",
-    f"dp-sgd {SGD} --noise 1 --documents-per-person 200": "--batch is 100; it is less than one person",
-    f"compare {SGD} --noise 1 --parties 5 --threshold 4 --missing 1": "cannot be given beside --threshold",
-    "dp-sgd --batch 10 --epochs 1 --noise 1 --delta 1e-5": "the option --documents is missing",
-}
-
-
-@pytest.mark.parametrize("arguments", NONSENSE)
-def test_what_cannot_be_gets_a_sentence_and_a_hint(arguments: str) -> None:
-    said = budget(arguments)
-    assert (said.code, said.out) == (2, "")
-    error, hint = said.err.strip().splitlines()
-    assert NONSENSE[arguments] in error
-    assert len(hint) > len("securetm: hint: ")

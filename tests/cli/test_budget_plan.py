@@ -111,24 +111,3 @@ def test_a_file_says_the_same_as_options(tmp_path: Path) -> None:
     assert said.code == 2
     assert "profil" in said.err
     assert "profile" in said.err
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ("--years 0", "--years is 0; it must be at least 1"),
-        ("--years 100 --runs-per-year 300", "makes more than 600 runs"),
-        ("--epsilon 1e9", "--epsilon is 1e+09"),
-        ("--parties 2", "2 parties are fewer than the 4"),
-        ("--words twice", "--words is twice"),
-        ("--noise 0.01 --epsilon 0.1", "the first run spends more than is left"),
-        ("--ledger nowhere.ledger --epsilon 3", "--epsilon is 3; it cannot be given beside --ledger"),
-        ("--profile iftm", "draws its noise once per corpus"),
-    ],
-)
-def test_what_cannot_be_planned_gets_a_sentence_and_a_hint(more: str, said: str) -> None:
-    answer = budget(f"plan --words public --vocabulary-size 100 --rounds 2 {more}" if "--words" not in more else f"plan {more}")
-    assert (answer.code, answer.out) == (2, "")
-    error, hint = answer.err.strip().splitlines()[-2:]
-    assert said in error
-    assert len(hint) > len("securetm: hint: ")

@@ -195,48 +195,6 @@ def told(said: Said, code: int, sentence: str) -> None:
     assert re.match(r"securetm: hint: \S", letter[1])
 
 
-MISUSES = {
-    "an unknown command": (["fly"], "fly"),
-    "an unknown option": (["run", "--magic"], "--magic"),
-    "no argument": (["topics"], "Missing argument"),
-    "an unknown profile": (["explain", "magic"], "no profile called 'magic'"),
-    "a profile's file that is not there": (["explain", "magic.toml"], "the profile's file magic.toml does not exist"),
-    "an unknown model": (["check", "open", "--model", "magic"], "no model called 'magic'"),
-    "an unknown setting": (["run", "--set", "training.speed=1"], "'speed'"),
-    "a run that is not there": (["topics", "runs/absent"], "runs/absent"),
-    "a run to resume that is not there": (["run", "--resume", "runs/absent"], "runs/absent"),
-    "a folder that holds a run": (["run", "plan.toml", "--out", "runs/demo"], "already holds a run"),
-    "a file in place of a folder": (["run", "plan.toml", "--out", "plan.toml"], "cannot be written"),
-    "too few parties": (["run", "--corpus", "documents.jsonl", "--parties", "1", "--out", "runs/one"], "fewer than the 4"),
-    "documents that are not there": (["transform", "runs/demo", "absent.jsonl"], "absent.jsonl"),
-}
-
-
-@pytest.mark.parametrize("misuse", MISUSES)
-def test_misuse_exits_2_with_a_letter(misuse: str, demo: Said, here: Path) -> None:
-    arguments, sentence = MISUSES[misuse]
-    told(securetm(*arguments), 2, sentence)
-
-
-HINTS = {  # what was typed, the end of the hint
-    "an option of run": (["run", "--rounds", "0"], "correct rounds in [training], or what you gave with --rounds"),
-    "a setting of the model": (["run", "--topics", "0"], "correct n_topics in [model] lda, or what you gave with --topics"),
-    "a setting without an option": (["run", "--set", "training.every=0"], "correct every in [training]"),
-    "an option of another command": (["budget", "profile", "dp-local", "--rounds", "0"], "give another value with --rounds"),
-    "an audit plan without a name": (["audit", "nameless.toml"], "correct name in nameless.toml"),
-    "a profile without a name": (["explain", "nameless.toml"], "correct name in nameless.toml"),
-}
-
-
-@pytest.mark.parametrize("mistake", HINTS)
-def test_a_hint_names_the_place_of_a_setting_and_an_option_only_where_it_sets_it(mistake: str, here: Path) -> None:
-    arguments, hint = HINTS[mistake]
-    Path("nameless.toml").write_text("title = 'no name'\n", encoding="utf-8")
-    said = securetm(*arguments)
-    assert said.code == 2
-    assert f"securetm: hint: {hint}\n" in said.err
-
-
 def test_a_damaged_run_exits_3(demo: Said, here: Path) -> None:
     damaged = Path("runs/damaged")
     damaged.mkdir(0o700, parents=True)

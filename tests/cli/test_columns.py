@@ -9,8 +9,7 @@ import pytest
 
 from securetm.corpus.records import ROLES
 
-from .conftest import SMALL, Said, securetm
-from .test_cli import told
+from .conftest import SMALL, securetm
 
 NAMED = {
     "id": "key",
@@ -50,24 +49,3 @@ def test_every_column_can_be_named(records: Path) -> None:
     assert said.json["parties"] == ["centre", "east", "north", "south", "west"]
     plan = json.loads(Path("runs/records/run.json").read_text("utf-8"))["plan"]
     assert {role: plan["corpus"][role] for role in NAMED} == NAMED
-
-
-def test_a_column_that_is_missing_is_asked_for_as_it_is_typed(records: Path, demo: Said) -> None:
-    for role, command in (
-        ("text", ["run", "--corpus", str(records)]),
-        ("text", ["run", "--corpus", str(records), "--text", "letter"]),
-        ("person", ["run", "--corpus", str(records), "--text", "note", "--person", "client"]),
-        ("party", ["run", "--corpus", str(records), "--text", "note", "--partition", "column"]),
-        ("label", ["run", "--corpus", str(records), "--text", "note", "--partition", "dirichlet"]),
-        ("text", ["transform", "runs/demo", str(records)]),
-    ):
-        said = securetm(*command)
-        told(said, 2, "no ")
-        assert f"--{role} COLUMN" in said.err, (role, said.err)
-
-
-def test_a_bad_cell_is_answered_with_what_can_be_typed(here: Path) -> None:
-    Path("bad.jsonl").write_text('{"text": "river", "person": ["ann"]}\n', "utf-8")
-    said = securetm("run", "--corpus", "bad.jsonl")
-    told(said, 2, "the person is of type list")
-    assert "--person COLUMN" in said.err

@@ -21,9 +21,3 @@ def test_what_differs_is_marked() -> None:
     assert rows["Who sees the model?"]["differs"] is False
     assert rows["May the coordinator lie?"]["answers"] == {"masked": "no: all follow the protocol", "fortress": "yes"}
     assert "epsilon = 3" in rows["What tells the model of one document?"]["answers"]["fortress"]
-
-
-@pytest.mark.parametrize("names", [("masked",), ("masked", "masked")])
-def test_one_profile_is_not_compared(names: tuple[str, ...]) -> None:
-    said = securetm("compare-profiles", *names)
-    assert (said.code, "two different profiles" in said.err) == (2, True)

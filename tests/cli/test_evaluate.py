@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from .conftest import Said, securetm
-from .test_cli import told
 
 RUN = "runs/demo"
 
@@ -57,19 +56,3 @@ def test_a_folder_without_documents_says_so(demo: Said, here: Path) -> None:
     found = rows(securetm("evaluate", "runs/bare", "--json"))
     assert "the folder of this run holds none: --corpus FILE" in found["npmi_documents"]["needs"]
     assert "--corpus FILE" in found["held_out"]["needs"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ([], "the argument RUN in securetm evaluate is missing; or give --topics FILE"),
-        ([RUN, "--topics", "topics.json"], "cannot be given beside RUN"),
-        ([RUN, "--label", "party"], "names a column of --corpus FILE"),
-        ([RUN, "--vectors", "golve"], "no word vectors called 'golve'"),
-        (["runs"], "holds no"),
-        (["--topics", "nothing.json"], "nothing.json does not exist"),
-        ([RUN, "--corpus", "documents.jsonl", "--label", "labl"], "no column called 'labl'"),
-    ],
-)
-def test_what_cannot_be_judged_is_misuse(arguments: list[str], sentence: str, demo: Said, here: Path) -> None:
-    told(securetm("evaluate", *arguments), 2, sentence)

@@ -9,7 +9,6 @@ import stat
 from pathlib import Path
 
 import numpy as np
-import pytest
 from pyarrow import parquet
 
 import securetm as package
@@ -50,14 +49,3 @@ def test_topic_shares_as_csv_and_parquet(demo: Said, here: Path, tmp_path: Path)
     assert [int(row["document"]) for row in written] == list(range(1, len(expected) + 1))
     np.testing.assert_allclose([float(row["topic_1"]) for row in written], expected[:, 1], atol=1e-6)
     assert {stat.S_IMODE(path.stat().st_mode) for path in (table, arrow)} == {0o600}  # they speak of documents
-
-
-@pytest.mark.parametrize(
-    "options",
-    [("--csv", "absent/x.csv"), ("--parquet", "absent/x.parquet"), ("--csv", "-", "--json")],
-)
-def test_what_cannot_be_written_is_refused_first(demo: Said, here: Path, options: tuple[str, ...]) -> None:
-    said = securetm("transform", "runs/demo", "new.jsonl", *options)
-    assert (said.code, said.out) == (2 if "-" in options else said.code, "")
-    assert said.code != 0
-    assert "error" in said.err

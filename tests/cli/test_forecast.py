@@ -41,27 +41,6 @@ def test_its_record_names_unit_bands_and_corpora() -> None:
     assert answer["corpora"]
 
 
-@pytest.mark.parametrize(
-    ("bad", "named"),
-    [
-        ("--documents 100 --persons 200", "--persons"),
-        ("--documents 100 --persons 10 --documents-per-person 2", "give at least 10"),
-        ("--documents 100 --documents-per-person 500", "--documents-per-person"),
-        ("--documents 100 --unit people", "known: document, person"),
-        ("--documents 100 --start moment", "did you mean moments?"),
-        ("--documents 100 --model ldavi", "did you mean lda-vi?"),
-        ("--documents 100 --document-length -1", "--document-length"),
-        ("--documents 100 --parties 2", "dp-distributed"),
-        ("--documents 100 --profile masked", "no privacy budget"),
-    ],
-)
-def test_nonsense_is_refused(bad: str, named: str) -> None:
-    said = budget(f"forecast {bad}")
-    assert said.code == 2
-    assert named in " ".join(said.err.split())
-    assert "hint" in said.err
-
-
 def test_a_run_is_forecast_only_where_its_plan_states_how_many_documents_there_are() -> None:
     silent, told = plan(), plan(documents=20_000, document_length=30.0)
     assert forecast_of(silent, 5) is None

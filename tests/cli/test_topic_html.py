@@ -89,22 +89,3 @@ def test_words_behind_noise_are_marked_and_the_spend_is_told(here: Path) -> None
     data = data_of(Path("noised.html"))
     assert all(set(topic["unsure"]) <= {"0", "1"} and len(topic["unsure"]) == len(topic["words"]) for topic in data["topics"])
     assert re.search(r"Epsilon (1|0\.99\d*) per document", Path("noised.html").read_text("utf-8"))
-
-
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        (("--documents", "--party", "north"), "--html"),
-        (("--model-only",), "--html"),
-        (("--html", "no.html", "--documents"), "--party"),
-        (("--html", "no.html", "--model-only", "--documents", "--party", "north"), "--model-only"),
-        (("--html", "no.html", "--party", "north"), "--documents"),
-        (("--html", "no/where.html",), "cannot be written"),
-        (("--html", "no.html", "--documents", "--party", "nobody"), "north"),
-    ],
-)  # fmt: skip
-def test_options_that_do_not_go_together(here: Path, demo: Said, options: tuple[str, ...], problem: str) -> None:
-    said = securetm("topics", "runs/demo", *options)
-    assert said.code in (2, 3)
-    assert problem in said.err
-    assert not Path("no.html").exists()

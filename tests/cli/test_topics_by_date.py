@@ -68,26 +68,6 @@ def test_a_table_shows_bars(run: FinishedRun) -> None:
     assert "Topics by month, 60 documents" in one.out
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (("--by-date", "week"), "must be one of year, month, day"),
-        (("--by-date", "year", "--party", "nobody"), "there is no party called 'nobody'"),
-        (("--party", "north"), "with --by-date, --by-label or --documents only"),
-        (("--by-label", "label", "--corpus", "months.jsonl"), "label"),
-        (("--by-label", "text"), "names a column of --corpus FILE"),
-        (("--by-date", "year", "--corpus", "new.jsonl"), "have no dates"),
-        (("--by-date", "day", "--corpus", "months.jsonl"), "months.jsonl, document 2: '9999-99' names no day"),
-    ],
-)
-def test_what_cannot_be_shown_is_refused(run: FinishedRun, options: tuple[str, ...], told: str) -> None:
-    rows = [{"text": "the cat", "date": "2026-01-01"}, {"text": "the cat", "date": "2026-01"}]
-    Path("months.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    said = securetm("topics", RUN, *options)
-    assert said.code == 2
-    assert told in " ".join(said.err.split())
-
-
 def test_documents_without_a_known_word_count_nowhere(run: FinishedRun, tmp_path: Path) -> None:
     corpus = package.Corpus.from_strings(["unheard words", run.vocabulary[0]], dates=["2020", "2022"])
     found = topics_by_date(run, {"new": Corpus.concat([corpus])}, "year")

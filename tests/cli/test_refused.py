@@ -1,0 +1,54 @@
+"""What is refused, by name and with advice: `refused.md` holds commands and what they say, for people to read.
+
+`WRITE_REFUSED=1 python -m pytest tests/cli/test_refused.py` writes it again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from .conftest import Said, securetm
+
+PAGE = Path(__file__).with_name("refused.md")
+SECTIONS = dict(re.findall(r"^## (.+)\n\n((?:(?!## ).*\n)*)", PAGE.read_text("utf-8"), re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def mistaken(workplace: Path) -> Path:
+    """The workplace with files that are not what they are given for."""
+    (workplace / "records.jsonl").write_text('{"note": "river lake", "clinic": "north"}\n', "utf-8")
+    (workplace / "bad.jsonl").write_text('{"text": "river", "person": ["ann"]}\n', "utf-8")
+    dates = ("2026-01-01", "2026-01")
+    (workplace / "months.jsonl").write_text("".join(f'{{"text": "the cat", "date": "{one}"}}\n' for one in dates), "utf-8")
+    (workplace / "latin.txt").write_bytes("caf\xe9\nriver\n".encode("latin1"))
+    (workplace / "nameless.toml").write_text("title = 'no name'\n", "utf-8")
+    return workplace
+
+
+def answered(command: str, place: Path) -> str:
+    """The command and its letter: a line says what, and the last one what to do."""
+    said = securetm(*shlex.split(command)[1:])
+    assert (said.out, "Traceback" in said.err, "unexpected" in said.err) == ("", False, False), command
+    letter = [line for line in said.err.replace(str(place), "PLACE").splitlines() if line.startswith("securetm: ")]
+    assert letter[0].startswith("securetm: error: "), command
+    assert letter[-1].startswith("securetm: hint: "), command
+    ended = [] if said.code == 2 else [f"ends with {said.code}"]
+    return "\n".join([f"$ {command}", *(line.removeprefix("securetm: ") for line in letter), *ended, "", ""])
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_what_cannot_be_is_answered_in_a_sentence_and_a_hint(section: str, mistaken: Path, demo: Said, here: Path) -> None:
+    commands = re.findall(r"^\$ (.+)$", SECTIONS[section], re.MULTILINE)
+    before = sorted(here.rglob("*"))
+    answers = "".join(answered(command, here) for command in commands)
+    assert sorted(here.rglob("*")) == before
+    if os.environ.get("WRITE_REFUSED"):
+        text = PAGE.read_text("utf-8").replace(f"## {section}\n\n{SECTIONS[section]}", f"## {section}\n\n{answers}")
+        PAGE.write_text(text.rstrip("\n") + "\n\n", "utf-8")
+    else:
+        assert answers.strip() == SECTIONS[section].strip()
