@@ -26,7 +26,7 @@ _IMPORT = re.compile(rb"^ *from (securetm[\w.]*) import (\([^)]*\)|.*)$", re.MUL
 
 def digests() -> dict[str, str]:
     """Of each file with kernels: itself, and all that its kernels may be made of."""
-    kernels = {path for path in files() if b"import njit" in source(path)}
+    kernels = {path for path in files() if b"securetm.compiled import" in source(path)}
     return {str(path.relative_to(ROOT)): _digest(_closure(path, kernels)) for path in sorted(kernels)}
 
 

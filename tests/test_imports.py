@@ -24,9 +24,8 @@ LARGE = tuple(
 LISTED = f"\nimport sys\nprint('large', *(name for name in {LARGE} if name in sys.modules), file=sys.__stderr__)\n"
 COMMAND = "import atexit, sys\natexit.register(lambda: exec({listed!r}))\nfrom securetm.cli.main import main\nmain()\n"
 
-COUNTS = {"numpy", "scipy", "numba"}
-COSTS = {*COUNTS, "dp_accounting"}
-RUN = {*COSTS, "cryptography", "safetensors", "google.protobuf", "rich"}
+COUNTS = {"numpy", "scipy"}
+RUN = {*COUNTS, "numba", "cryptography", "safetensors", "google.protobuf", "rich"}
 WORDS = ("min_documents=1", "max_share=1", "most_candidates=500")
 SHORT = f"run --corpus documents.csv --rounds 1 --json --out out {' '.join(f'--set vocabulary.{word}' for word in WORDS)}"
 
@@ -83,6 +82,12 @@ def test_the_package_itself_imports_nothing_large(tmp_path: Path) -> None:
 def test_a_command_imports_what_it_needs_and_nothing_else(command: str, place: Path, tmp_path: Path) -> None:
     (tmp_path / "documents.csv").symlink_to(place / "documents.csv")
     assert imported(COMMAND.format(listed=LISTED), *command.split(), cwd=tmp_path) == COMMANDS[command]
+
+
+def test_a_party_that_waits_has_neither_a_compiler_nor_an_accountant_in_memory(tmp_path: Path) -> None:
+    roles = "import securetm.federation.party.joining, securetm.federation.network.dialing"
+    light = {*COUNTS, "cryptography", "google.protobuf", "grpc", "safetensors"}
+    assert imported(roles + LISTED, cwd=tmp_path) == light
 
 
 def test_each_reader_imports_its_own_library(place: Path, tmp_path: Path) -> None:

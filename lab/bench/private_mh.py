@@ -14,12 +14,12 @@ from itertools import chain, product
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from lab.documents import per_word
 from lab.measuring import OnProgress, Row, record, stepper, zipf_words
 from lab.research_corpora import news
 from securetm.answers.clipped_sum import ClippedRowSum
+from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Domain, Memory, State
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from scipy.optimize import brentq
-
 from securetm.accounting.composition import quick_epsilon, total, within
 from securetm.accounting.spends import Spend, positive, probability
 from securetm.errors import Misuse
+from securetm.extras import later
 from securetm.wording import upward, upward_figure
+
+optimize = later("scipy.optimize")
 
 PRECISION = 1e-3  # of the result, relative; it is rounded to the safe side
 _STRIDE = 0.1
@@ -74,7 +75,7 @@ def _stride(excess: Callable[[float], float], start: float, end: float) -> tuple
 
 def _edge(excess: Callable[[float], float], fits: float, fails: float) -> float:
     """Finds the edge by Brent's method, and steps back to a place that fits."""
-    root = brentq(excess, fits, fails, xtol=PRECISION / 8)
+    root = optimize.brentq(excess, fits, fails, xtol=PRECISION / 8)
     back = math.copysign(PRECISION / 4, fits - fails)
     place = root
     while excess(place) > 0:

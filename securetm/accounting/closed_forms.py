@@ -6,18 +6,15 @@ delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu), mu 
 from __future__ import annotations
 
 import math
-
-from dp_accounting.dp_event import (
-    DiscreteLaplaceDpEvent,
-    DpEvent,
-    GaussianDpEvent,
-    LaplaceDpEvent,
-    PoissonSampledDpEvent,
-    RandomizedResponseDpEvent,
-)
-from scipy.special import log_ndtr, ndtr
+from typing import TYPE_CHECKING
 
 from securetm.accounting.spends import Leaves
+from securetm.extras import later
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+events, special = later("dp_accounting.dp_event"), later("scipy.special")
 
 _ROUNDING = (
     1e-9  # relative, of both terms: a thousand times what their floating-point arithmetic can be wrong at epsilon 10,000
@@ -27,13 +24,13 @@ _PRECISION = 1e-6  # of an epsilon, which is rounded upwards
 
 def pure_epsilon(event: DpEvent) -> float:
     """The largest privacy loss of one answer; infinity where it has none."""
-    if isinstance(event, LaplaceDpEvent):
+    if isinstance(event, events.LaplaceDpEvent):
         return 1 / float(event.noise_multiplier)
-    if isinstance(event, DiscreteLaplaceDpEvent):
+    if isinstance(event, events.DiscreteLaplaceDpEvent):
         return float(event.noise_parameter) * int(event.sensitivity)
-    if isinstance(event, RandomizedResponseDpEvent):  # replacing a value, which bounds adding or removing one
+    if isinstance(event, events.RandomizedResponseDpEvent):  # replacing a value, which bounds adding or removing one
         return math.log1p(event.num_buckets * (1 - event.noise_parameter) / event.noise_parameter)
-    if isinstance(event, PoissonSampledDpEvent):
+    if isinstance(event, events.PoissonSampledDpEvent):
         return _sampled(pure_epsilon(event.event), event.sampling_probability)
     return math.inf
 
@@ -50,15 +47,15 @@ def _sampled(epsilon: float, rate: float) -> float:
 
 def sensitivity_of(leaves: Leaves) -> float:
     """The largest change of all answers, in standard deviations of their noise; 0 where one is not Gaussian."""
-    if not all(isinstance(event, GaussianDpEvent) and event.noise_multiplier > 0 for event, _ in leaves):
+    if not all(isinstance(event, events.GaussianDpEvent) and event.noise_multiplier > 0 for event, _ in leaves):
         return 0.0
     return math.sqrt(math.fsum(count / event.noise_multiplier**2 for event, count in leaves))
 
 
 def delta_of(mu: float, epsilon: float) -> float:
     """The least delta at this epsilon, rounded upwards."""
-    first = float(ndtr(mu / 2 - epsilon / mu))
-    second = math.exp(min(epsilon + float(log_ndtr(-mu / 2 - epsilon / mu)), 0.0))
+    first = float(special.ndtr(mu / 2 - epsilon / mu))
+    second = math.exp(min(epsilon + float(special.log_ndtr(-mu / 2 - epsilon / mu)), 0.0))
     return min(1.0, max(first - second, 0.0) + _ROUNDING * first)
 
 

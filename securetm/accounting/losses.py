@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
-
-from dp_accounting.dp_event import (
-    DiscreteLaplaceDpEvent,
-    DpEvent,
-    GaussianDpEvent,
-    LaplaceDpEvent,
-    NonPrivateDpEvent,
-    PoissonSampledDpEvent,
-)
-from dp_accounting.pld import common
-from dp_accounting.pld import privacy_loss_distribution as distributions
+from typing import TYPE_CHECKING, Any
 
 from securetm.accounting.closed_forms import pure_epsilon
 from securetm.accounting.renyi import ORDERS, curve_of, epsilons_at
 from securetm.accounting.spends import Leaves
+from securetm.extras import later
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+events, common = later("dp_accounting.dp_event"), later("dp_accounting.pld.common")
+distributions = later("dp_accounting.pld.privacy_loss_distribution")
 
 FINEST = 1e-4  # the grid of losses, which are rounded upwards; a coarser grid is sound too, and gives a larger epsilon
 _MOST_CELLS = 250_000  # more take seconds for each composition, and a search composes dozens of times
@@ -40,8 +36,8 @@ def split(leaves: Leaves) -> tuple[Leaves, Leaves]:
 
 def _has_distribution(event: DpEvent) -> bool:
     """Whether a dominating pair of distributions is known for the event."""
-    inner = event.event if isinstance(event, PoissonSampledDpEvent) else event
-    return isinstance(inner, GaussianDpEvent) or pure_epsilon(inner) < math.inf
+    inner = event.event if isinstance(event, events.PoissonSampledDpEvent) else event
+    return isinstance(inner, events.GaussianDpEvent) or pure_epsilon(inner) < math.inf
 
 
 def interval_for(leaves: Leaves) -> float:
@@ -49,8 +45,8 @@ def interval_for(leaves: Leaves) -> float:
 
     The largest loss is about epsilon at the truncated delta, which Renyi divergences give quickly.
     """
-    answers = sum(1 if isinstance(event, GaussianDpEvent) else count for event, count in leaves)
-    if len(leaves) > _MOST_EVENTS or answers > _MOST_ANSWERS or any(isinstance(e, NonPrivateDpEvent) for e, _ in leaves):
+    answers = sum(1 if isinstance(event, events.GaussianDpEvent) else count for event, count in leaves)
+    if len(leaves) > _MOST_EVENTS or answers > _MOST_ANSWERS or any(isinstance(e, events.NonPrivateDpEvent) for e, _ in leaves):
         return math.inf
     reach = max(
         float(epsilons_at(ORDERS, curve_of(((event, times),)), _TAIL).min()) for event, count in leaves for times in {1, count}
@@ -84,20 +80,20 @@ def composed_once(leaves: Leaves, interval: float) -> Distribution:
 
 @lru_cache(maxsize=8)
 def _repeated(event: DpEvent, count: int, interval: float) -> Distribution:
-    if isinstance(event, GaussianDpEvent):  # repeated Gaussians are one, exactly
-        return _single(GaussianDpEvent(event.noise_multiplier / math.sqrt(count)), interval)
+    if isinstance(event, events.GaussianDpEvent):  # repeated Gaussians are one, exactly
+        return _single(events.GaussianDpEvent(event.noise_multiplier / math.sqrt(count)), interval)
     return _single(event, interval) if count == 1 else _single(event, interval).self_compose(count, _TAIL)
 
 
 @lru_cache(maxsize=32)
 def _single(event: DpEvent, interval: float) -> Distribution:
-    inner, rate = (event.event, event.sampling_probability) if isinstance(event, PoissonSampledDpEvent) else (event, 1.0)
+    inner, rate = (event.event, event.sampling_probability) if isinstance(event, events.PoissonSampledDpEvent) else (event, 1.0)
     settings = {"value_discretization_interval": interval}
-    if isinstance(inner, GaussianDpEvent):
+    if isinstance(inner, events.GaussianDpEvent):
         return distributions.from_gaussian_mechanism(inner.noise_multiplier, sampling_prob=rate, **settings)
-    if isinstance(inner, LaplaceDpEvent):
+    if isinstance(inner, events.LaplaceDpEvent):
         return distributions.from_laplace_mechanism(inner.noise_multiplier, sampling_prob=rate, **settings)
-    if isinstance(event, DiscreteLaplaceDpEvent):
+    if isinstance(event, events.DiscreteLaplaceDpEvent):
         return distributions.from_discrete_laplace_mechanism(event.noise_parameter, event.sensitivity, **settings)
     return distributions.from_privacy_parameters(common.DifferentialPrivacyParameters(pure_epsilon(event), 0), **settings)
 
@@ -108,4 +104,4 @@ def rounding_of(leaves: Leaves) -> float:
     Their coefficients have errors of about 1e-16 and are raised to the number of answers. Beside the exact Gaussian, 100,000
     answers had an error of 3e-12. The bound here is thirty times as large.
     """
-    return 1e-13 + 1e-15 * sum(1 if isinstance(event, GaussianDpEvent) else count for event, count in leaves)
+    return 1e-13 + 1e-15 * sum(1 if isinstance(event, events.GaussianDpEvent) else count for event, count in leaves)

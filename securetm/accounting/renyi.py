@@ -5,24 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-from dp_accounting.dp_event import (
-    DiscreteLaplaceDpEvent,
-    DpEvent,
-    GaussianDpEvent,
-    LaplaceDpEvent,
-    NonPrivateDpEvent,
-    PoissonSampledDpEvent,
-    RandomizedResponseDpEvent,
-    ZCDpEvent,
-)
-from scipy import special
 
 from securetm.accounting.closed_forms import pure_epsilon
 from securetm.accounting.spends import Leaves, Spend, leaves_of, unknown_event
 from securetm.contracts import Array
-from securetm.contracts.zcdp_event import SymmetricZCDpEvent
+from securetm.extras import later
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+events, special = later("dp_accounting.dp_event"), later("scipy.special")
 
 _LARGEST_SAMPLED = 1024  # the binomial expansion is evaluated up to this order
 _LARGEST_FRACTION = 12.0
@@ -82,19 +77,19 @@ def _event_curve(event: DpEvent, orders: tuple[float, ...]) -> Array:
 
 
 def _curve(event: DpEvent) -> Curve:
-    if isinstance(event, PoissonSampledDpEvent):
+    if isinstance(event, events.PoissonSampledDpEvent):
         return lambda orders: _sampled(event.event, event.sampling_probability, orders)
-    if isinstance(event, GaussianDpEvent):
+    if isinstance(event, events.GaussianDpEvent):
         return lambda orders: orders / (2 * event.noise_multiplier**2)
-    if isinstance(event, ZCDpEvent):  # and the symmetric ones
+    if isinstance(event, events.ZCDpEvent):  # and the symmetric ones
         return lambda orders: event.xi + event.rho * orders
-    if isinstance(event, NonPrivateDpEvent):
+    if isinstance(event, events.NonPrivateDpEvent):
         return lambda orders: np.full(len(orders), math.inf)
-    if isinstance(event, LaplaceDpEvent):
+    if isinstance(event, events.LaplaceDpEvent):
         return lambda orders: _laplace(1 / event.noise_multiplier, orders)
-    if isinstance(event, DiscreteLaplaceDpEvent):
+    if isinstance(event, events.DiscreteLaplaceDpEvent):
         return lambda orders: _discrete_laplace(event.noise_parameter, event.sensitivity, orders)
-    if isinstance(event, RandomizedResponseDpEvent):
+    if isinstance(event, events.RandomizedResponseDpEvent):
         return lambda orders: _pure(pure_epsilon(event), orders)
     raise unknown_event(type(event).__name__)
 
@@ -132,12 +127,12 @@ def _sampled(event: DpEvent, rate: float, orders: Array) -> Array:
     with np.errstate(over="ignore"):
         mixed = np.logaddexp(math.log1p(-rate), math.log(rate) + (orders - 1) * plain) / (orders - 1)
     least: Array = np.minimum(plain, mixed)
-    pure = pure_epsilon(PoissonSampledDpEvent(rate, event))
+    pure = pure_epsilon(events.PoissonSampledDpEvent(rate, event))
     if pure < math.inf:
         least = np.minimum(least, _pure(pure, orders))
     within = orders <= _LARGEST_SAMPLED
     least[within] = np.minimum(least[within], _chords(event, rate, orders[within]))
-    if isinstance(event, GaussianDpEvent) and event.noise_multiplier >= _LEAST_INTEGRATED:
+    if isinstance(event, events.GaussianDpEvent) and event.noise_multiplier >= _LEAST_INTEGRATED:
         between = (orders % 1 != 0) & (orders <= _LARGEST_FRACTION)
         least[between] = [_integral(event.noise_multiplier, rate, order) for order in orders[between].tolist()]
     return np.maximum(least, 0.0) + _ROUNDING / (orders - 1)
@@ -174,7 +169,11 @@ def _log_moment(event: DpEvent, rate: float, order: int) -> float:
     if order == 1:
         return 0.0
     terms = np.arange(2, order + 1, dtype=float)
-    symmetric = isinstance(event, GaussianDpEvent | LaplaceDpEvent | DiscreteLaplaceDpEvent | SymmetricZCDpEvent)
+    from securetm.contracts.zcdp_event import SymmetricZCDpEvent
+
+    symmetric = isinstance(
+        event, events.GaussianDpEvent | events.LaplaceDpEvent | events.DiscreteLaplaceDpEvent | SymmetricZCDpEvent
+    )
     chosen = special.gammaln(order + 1) - special.gammaln(terms + 1) - special.gammaln(order - terms + 1)
     logs = chosen + (order - terms) * math.log1p(-rate) + terms * math.log(rate) + (terms - 1) * _curve(event)(terms)
     if not symmetric:

@@ -7,24 +7,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, SupportsFloat, SupportsIndex
+from functools import cache
+from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
-from dp_accounting.dp_event import (
-    ComposedDpEvent,
-    DiscreteLaplaceDpEvent,
-    DpEvent,
-    GaussianDpEvent,
-    LaplaceDpEvent,
-    NonPrivateDpEvent,
-    NoOpDpEvent,
-    PoissonSampledDpEvent,
-    RandomizedResponseDpEvent,
-    SelfComposedDpEvent,
-    ZCDpEvent,
-)
-
-from securetm.contracts.zcdp_event import SymmetricZCDpEvent
 from securetm.errors import BadSetting, Mistake
+from securetm.extras import later
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent, GaussianDpEvent, PoissonSampledDpEvent
+
+events = later("dp_accounting.dp_event")
 
 _DEEPEST = 16
 _Check = Callable[[str, Any], Any]  # of a number by its name: gives it as a plain one
@@ -76,32 +68,43 @@ def _at_least(least: int) -> _Check:
     return lambda name, value: whole(name, value, least)
 
 
-_EVENTS: dict[type[DpEvent], tuple[str, dict[str, _Check]]] = {  # how each is called, and what checks its numbers
-    NoOpDpEvent: ("nothing", {}),
-    NonPrivateDpEvent: ("not private", {}),
-    GaussianDpEvent: ("gaussian", {"noise_multiplier": _squarable}),
-    LaplaceDpEvent: ("laplace", {"noise_multiplier": positive}),
-    DiscreteLaplaceDpEvent: ("discrete laplace", {"noise_parameter": positive, "sensitivity": _at_least(1)}),
-    RandomizedResponseDpEvent: ("randomised response", {"noise_parameter": rate, "num_buckets": _at_least(2)}),
-    ZCDpEvent: ("zcdp", {"rho": not_negative, "xi": not_negative}),
-    SymmetricZCDpEvent: ("symmetric zcdp", {"rho": not_negative, "xi": not_negative}),
-    PoissonSampledDpEvent: ("poisson sampled", {"sampling_probability": rate}),
-    SelfComposedDpEvent: ("self composed", {"count": whole}),
-    ComposedDpEvent: ("composed", {}),
-}
-_KINDS = {name: kind for kind, (name, _) in _EVENTS.items()}
-_HOLD_ONE = (PoissonSampledDpEvent, SelfComposedDpEvent)
+@cache
+def _checks() -> dict[type[DpEvent], tuple[str, dict[str, _Check]]]:
+    """How each event is called, and what checks its numbers."""
+    from securetm.contracts.zcdp_event import SymmetricZCDpEvent
+
+    return {
+        events.NoOpDpEvent: ("nothing", {}),
+        events.NonPrivateDpEvent: ("not private", {}),
+        events.GaussianDpEvent: ("gaussian", {"noise_multiplier": _squarable}),
+        events.LaplaceDpEvent: ("laplace", {"noise_multiplier": positive}),
+        events.DiscreteLaplaceDpEvent: ("discrete laplace", {"noise_parameter": positive, "sensitivity": _at_least(1)}),
+        events.RandomizedResponseDpEvent: ("randomised response", {"noise_parameter": rate, "num_buckets": _at_least(2)}),
+        events.ZCDpEvent: ("zcdp", {"rho": not_negative, "xi": not_negative}),
+        SymmetricZCDpEvent: ("symmetric zcdp", {"rho": not_negative, "xi": not_negative}),
+        events.PoissonSampledDpEvent: ("poisson sampled", {"sampling_probability": rate}),
+        events.SelfComposedDpEvent: ("self composed", {"count": whole}),
+        events.ComposedDpEvent: ("composed", {}),
+    }
+
+
+def _kinds() -> dict[str, type[DpEvent]]:
+    return {name: kind for kind, (name, _) in _checks().items()}
+
+
+def _holds_one(kind: type[DpEvent]) -> bool:
+    return kind in (events.PoissonSampledDpEvent, events.SelfComposedDpEvent)
 
 
 def checked(event: DpEvent, depth: int = 0) -> DpEvent:
     """The same event with plain Python numbers, or the error that names the number which cannot be."""
     kind = type(event)
-    if kind not in _EVENTS or depth > _DEEPEST:
+    if kind not in _checks() or depth > _DEEPEST:
         raise unknown_event(kind.__name__)
-    numbers = {name: check(name, getattr(event, name)) for name, check in _EVENTS[kind][1].items()}
-    if kind is ComposedDpEvent:
-        return ComposedDpEvent([checked(part, depth + 1) for part in event.events])
-    if kind in _HOLD_ONE:
+    numbers = {name: check(name, getattr(event, name)) for name, check in _checks()[kind][1].items()}
+    if kind is events.ComposedDpEvent:
+        return events.ComposedDpEvent([checked(part, depth + 1) for part in event.events])
+    if _holds_one(kind):
         return kind(event=checked(event.event, depth + 1), **numbers)
     return kind(**numbers)
 
@@ -109,7 +112,7 @@ def checked(event: DpEvent, depth: int = 0) -> DpEvent:
 def unknown_event(event: str) -> Mistake:
     """The refusal of an event that no accountant here bounds."""
     hint = "a mechanism's event is one of: {known}"
-    return Mistake("no accountant here bounds the event {event}", hint, event=event, known=tuple(_KINDS))
+    return Mistake("no accountant here bounds the event {event}", hint, event=event, known=tuple(_kinds()))
 
 
 def event_as_text(event: DpEvent) -> str:
@@ -134,33 +137,33 @@ def _unreadable(problem: str) -> Mistake:
 
 
 def _as_record(event: DpEvent) -> dict[str, Any]:
-    called, numbers = _EVENTS[type(event)]
+    called, numbers = _checks()[type(event)]
     record = {"event": called, **{name: getattr(event, name) for name in numbers}}
-    if isinstance(event, ComposedDpEvent):
+    if isinstance(event, events.ComposedDpEvent):
         record["of"] = [_as_record(part) for part in event.events]
-    elif isinstance(event, _HOLD_ONE):
+    elif _holds_one(type(event)):
         record["of"] = _as_record(event.event)
     return record
 
 
 def _from_record(record: Any, depth: int = 0) -> DpEvent:
-    if not isinstance(record, dict) or not isinstance(record.get("event"), str) or record["event"] not in _KINDS:
+    if not isinstance(record, dict) or not isinstance(record.get("event"), str) or record["event"] not in _kinds():
         raise _unreadable("it names no known event")
-    kind = _KINDS[record["event"]]
-    checks, inner = _EVENTS[kind][1], {"of"} if kind in (*_HOLD_ONE, ComposedDpEvent) else set()
+    kind = _kinds()[record["event"]]
+    checks, inner = _checks()[kind][1], {"of"} if _holds_one(kind) or kind is events.ComposedDpEvent else set()
     if set(record) != {"event", *checks, *inner} or depth > _DEEPEST:
         raise _unreadable(f"it has other fields than a {record['event']!r} event")
     numbers = {name: check(name, record[name]) for name, check in checks.items()}
-    if kind is not ComposedDpEvent:
+    if kind is not events.ComposedDpEvent:
         return kind(**numbers, **({"event": _from_record(record["of"], depth + 1)} if inner else {}))
     if not isinstance(record["of"], list):
         raise _unreadable("a composed event is not a list")
-    return ComposedDpEvent([_from_record(part, depth + 1) for part in record["of"]])
+    return events.ComposedDpEvent([_from_record(part, depth + 1) for part in record["of"]])
 
 
 # ---- equal answers --------------------------------------------------------------------------------------------------
 
-Leaves = tuple[tuple[DpEvent, int], ...]  # distinct events, none of them composed, and how often each happened
+Leaves = tuple[tuple["DpEvent", int], ...]  # distinct events, none of them composed, and how often each happened
 
 
 @dataclass(frozen=True)
@@ -205,21 +208,21 @@ def leaves_of(spends: Sequence[Spend]) -> Leaves:
     for spend in spends:
         for event, count in _unfold(spend.event, spend.count):
             counts[event] += count
-    gaussians = [(event, counts.pop(event)) for event in list(counts) if isinstance(event, GaussianDpEvent)]
+    gaussians = [(event, counts.pop(event)) for event in list(counts) if isinstance(event, events.GaussianDpEvent)]
     if gaussians:
         counts[_one_gaussian(gaussians)] += 1
     return tuple(sorted(((event, count) for event, count in counts.items() if count), key=lambda leaf: event_as_text(leaf[0])))
 
 
 def _unfold(event: DpEvent, count: int) -> Iterator[tuple[DpEvent, int]]:
-    if isinstance(event, NoOpDpEvent) or count == 0:
+    if isinstance(event, events.NoOpDpEvent) or count == 0:
         return
-    if isinstance(event, SelfComposedDpEvent):
+    if isinstance(event, events.SelfComposedDpEvent):
         yield from _unfold(event.event, event.count * count)
-    elif isinstance(event, ComposedDpEvent):
+    elif isinstance(event, events.ComposedDpEvent):
         for part in event.events:
             yield from _unfold(part, count)
-    elif isinstance(event, PoissonSampledDpEvent):
+    elif isinstance(event, events.PoissonSampledDpEvent):
         yield from _unfold_sampled(event, count)
     else:
         yield event, count
@@ -230,23 +233,23 @@ def _unfold_sampled(event: PoissonSampledDpEvent, count: int) -> Iterator[tuple[
     inner = tuple(_unfold(event.event, 1))
     if event.sampling_probability == 1:
         yield from ((part, times * count) for part, times in inner)
-    elif any(isinstance(part, NonPrivateDpEvent) for part, _ in inner):
-        yield NonPrivateDpEvent(), count
+    elif any(isinstance(part, events.NonPrivateDpEvent) for part, _ in inner):
+        yield events.NonPrivateDpEvent(), count
     elif inner:
-        yield PoissonSampledDpEvent(event.sampling_probability, _one_answer(inner)), count
+        yield events.PoissonSampledDpEvent(event.sampling_probability, _one_answer(inner)), count
 
 
 def _one_answer(parts: Leaves) -> DpEvent:
-    if len(parts) == 1 and parts[0][1] == 1 and not isinstance(parts[0][0], PoissonSampledDpEvent):
+    if len(parts) == 1 and parts[0][1] == 1 and not isinstance(parts[0][0], events.PoissonSampledDpEvent):
         return parts[0][0]
-    if all(isinstance(part, GaussianDpEvent) for part, _ in parts):
+    if all(isinstance(part, events.GaussianDpEvent) for part, _ in parts):
         return _one_gaussian(parts)
-    if all(isinstance(part, ZCDpEvent) for part, _ in parts):  # adaptively chosen answers need not be symmetric together
-        return ZCDpEvent(sum(part.rho * times for part, times in parts), sum(part.xi * times for part, times in parts))
+    if all(isinstance(part, events.ZCDpEvent) for part, _ in parts):  # adaptively chosen answers need not be symmetric together
+        return events.ZCDpEvent(sum(part.rho * times for part, times in parts), sum(part.xi * times for part, times in parts))
     raise unknown_event("of several different answers about one sample")
 
 
 def _one_gaussian(parts: Sequence[tuple[DpEvent, int]]) -> GaussianDpEvent:
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0]
-    return GaussianDpEvent(math.fsum(times / part.noise_multiplier**2 for part, times in parts) ** -0.5)
+    return events.GaussianDpEvent(math.fsum(times / part.noise_multiplier**2 for part, times in parts) ** -0.5)

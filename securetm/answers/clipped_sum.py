@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
 from securetm.answers.block_sums import PartialSum
+from securetm.compiled import njit
 from securetm.contracts import INF, Array, Domain, Losses, Rows, Terms, Unit
 from securetm.errors import BrokenPromise, NoPersons, SplitOwner
 

@@ -33,6 +33,7 @@ from securetm.federation.document_minimum import check_delta, check_whole_person
 from securetm.federation.health import LOCK, PULSE
 from securetm.federation.origins import check_in_ledgers
 from securetm.federation.party_store import PartyStore
+from securetm.federation.questions import JOINT
 from securetm.federation.release import released_model
 from securetm.federation.soundness import check_answerable
 from securetm.federation.sources import named_for
@@ -40,7 +41,7 @@ from securetm.federation.store import DamagedStore, read_json, write_bytes, writ
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models.stored_model import check_plan_of, write_model
 from securetm.plans.agreement import Agreement, agree
-from securetm.plans.profiles import TooFewForProfile
+from securetm.plans.profiles import TooFewForProfile, words_in_sums
 from securetm.plans.recommend import Recommendation, plan_text
 from securetm.plans.schema import Plan, decode
 from securetm.private_files import check_private, private_file, private_folder
@@ -249,6 +250,12 @@ def check_free(path: Path) -> None:
         private_folder(path)
 
 
+def check_lists(agreement: Agreement) -> None:
+    """Refuses, before any party is asked, to look words up in a list of a language that is not installed."""
+    if agreement.words is None and agreement.plan.vocabulary.source == JOINT and words_in_sums(agreement.profile):
+        import wordfreq  # noqa: F401 - `missing_extra` names what to install
+
+
 def begin(
     path: Path,
     plan: Plan,
@@ -265,6 +272,7 @@ def begin(
     """
     check_free(path)
     agreement = agree(plan)
+    check_lists(agreement)
     needed = agreement.profile.minimum_parties
     if len(corpora) < needed:
         raise TooFewForProfile(len(corpora), needed, plan.profile)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from securetm.compiled import njit
 from securetm.contracts import INF, Array, Cohort, Domain, Mechanism, Noised, Rows, Terms
 from securetm.errors import check_setting
 from securetm.mechanisms.noising import check_positive

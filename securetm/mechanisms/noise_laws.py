@@ -21,8 +21,8 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from securetm.compiled import njit
 from securetm.contracts import Array
 
 UNIT = 1 << 240  # the weight at the centre

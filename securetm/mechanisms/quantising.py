@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 
+from securetm.compiled import njit
 from securetm.contracts import INF, Answer, Array, Cohort, Domain, Mechanism, Noised, RoundContext, Terms, Unit
 from securetm.errors import BadSetting, Mismatch, check_setting
 from securetm.mechanisms.noising import check_positive

@@ -12,9 +12,9 @@ from hashlib import shake_256
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
 from securetm.answers.clipped_sum import blocks_of
+from securetm.compiled import njit
 from securetm.contracts import INF, Answer, Array, Cohort, Domain, Mechanism, Needs, Noised, RoundContext, Terms
 from securetm.errors import BadSetting
 from securetm.mechanisms.quantising import noise_before_rounding

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from securetm.compiled import njit
 from securetm.contracts import Array
 
 FIRST_BITS = 16  # of a draw; most are decided by them, nearly all others by 64 bits more

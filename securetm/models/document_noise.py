@@ -9,8 +9,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from securetm.compiled import njit
 from securetm.contracts import Array
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the odd increment of splitmix64

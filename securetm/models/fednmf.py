@@ -16,8 +16,8 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from numba import njit
 
+from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Memory, Public, State
 from securetm.errors import BrokenPromise
 from securetm.models.batches import places_among, shuffled

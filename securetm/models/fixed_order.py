@@ -8,16 +8,16 @@ operations, each rounded as IEEE 754 says.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]  # it ships no types
-from llvmlite.binding import get_host_cpu_features, get_process_triple  # type: ignore[import-untyped]
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic, overload
 
+from securetm.compiled import intrinsic, njit, overload
 from securetm.contracts import Array
+from securetm.extras import later
+
+ir, types, cgutils = later("llvmlite.ir"), later("numba.core.types"), later("numba.core.cgutils")
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -128,14 +128,14 @@ def _exp32(x: Any) -> Any:
     return y * np.int32(power).view(np.float32)
 
 
+def _exp_of(x: Any) -> Any:
+    return _exp32 if x == types.float32 else _exp64
+
+
+@overload(_exp_of, jit_options={"error_model": "numpy"})
 def exp(x: Any) -> Any:
     """exp in the precision of its argument; only compiled code can call it."""
     raise NotImplementedError
-
-
-@overload(exp, jit_options={"error_model": "numpy"})
-def _exp_of(x: Any) -> Any:
-    return _exp32 if x == types.float32 else _exp64
 
 
 @njit(cache=True, error_model="numpy")
@@ -186,12 +186,19 @@ _DEPTH = 512  # steps of the inner index before the next tile begins, so that pa
 _SHALLOW = 64  # the same where rows are read in place, so that the address cache holds all their pages
 _ALIGNED = 4  # bytes of alignment that loads and stores may assume
 _ABREAST = 8  # panels side by side, so that sums are read and written along their rows
-_X86 = get_process_triple().split("-")[0] in ("x86_64", "i386", "i686")
-_FMA = not _X86 or bool(get_host_cpu_features().get("fma", False))  # without it numbers are rounded twice, the same in all rows
+
+
+@cache
+def _has_fma() -> bool:
+    """Whether the processor rounds a * b + c once; without it numbers are rounded twice, the same in all rows."""
+    from llvmlite.binding import get_host_cpu_features, get_process_triple  # type: ignore[import-untyped]
+
+    x86 = get_process_triple().split("-")[0] in ("x86_64", "i386", "i686")
+    return not x86 or bool(get_host_cpu_features().get("fma", False))
 
 
 def _multiplied_and_added(builder: Any, kind: Any, name: str, terms: list[Any]) -> Any:
-    if not _FMA:
+    if not _has_fma():
         return builder.fadd(builder.fmul(terms[0], terms[1]), terms[2])
     kinds = ir.FunctionType(kind, [kind] * 3)
     function = cgutils.get_or_insert_function(builder.module, kinds, f"llvm.fma.{name}")  # type: ignore[no-untyped-call]

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numba import njit
 
+from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, ClippedSum, Losses, Memory, State, Terms, Unit
 from securetm.errors import NotFound, check_setting
 from securetm.models.batches import shuffled

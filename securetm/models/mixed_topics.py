@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from securetm.compiled import njit
 from securetm.contracts import Array, State
 from securetm.errors import BrokenPromise, CountsNotWhole
 from securetm.models.batches import on_ranges

@@ -23,8 +23,8 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from numba import njit
 
+from securetm.compiled import njit
 from securetm.contracts import MOST_TOPICS, Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
 from securetm.errors import BrokenPromise, Failed
 from securetm.models.batches import grouped

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numba import njit
 
+from securetm.compiled import njit
 from securetm.contracts import MOST_TOPICS, Answer, Array, Block, Public, State, Terms
 from securetm.errors import BrokenPromise
 from securetm.models.batches import grouped, on_ranges

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numba import njit
-from scipy.special import log_ndtr
 
+from securetm.compiled import njit
 from securetm.contracts import Answer, Array, State, TopicModel
+from securetm.extras import later
 from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.quality import top_words
+
+special = later("scipy.special")
 
 # ---- what a few features explain of many normal vectors behind normal noise ----------------------------------------------
 # Vector k has a prior of mean 0 and covariance D (F F' + w I) D, D being the diagonal matrix of its scales; noise is
@@ -360,7 +362,7 @@ def stand_above(counts: Array, deviation: Array | float, rate: float = RATE) -> 
     noise, so a procedure over these alone would be wrong. Cells share their expectations' noise, so that they are weakly and
     negatively correlated (by about -1 over the number of topics or words).
     """
-    chances = log_ndtr(-deviations_above(counts, deviation)).ravel()
+    chances = special.log_ndtr(-deviations_above(counts, deviation)).ravel()
     order = np.argsort(chances, kind="stable")
     limits = np.log(rate) + np.log(np.arange(1, len(order) + 1) / len(order))
     below = np.flatnonzero(chances[order] <= limits)

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from securetm.compiled import njit
 from securetm.contracts import MOST_TOPICS, Answer, Array, Block, Public, Reads, State, Terms
 from securetm.errors import BrokenPromise, Mistake
 from securetm.models.batches import grouped

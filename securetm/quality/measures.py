@@ -12,8 +12,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from securetm.compiled import njit
 from securetm.contracts import Array
 from securetm.errors import SecuretmError
 from securetm.models.quality import distinct_words, npmi_of_topics, pairs_within

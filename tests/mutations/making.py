@@ -43,6 +43,9 @@ def _compile_anew(module: Any) -> None:
     from numba.core.caching import NullCache
     from numba.core.dispatcher import Dispatcher
 
-    for held in vars(module).values():
+    from securetm.compiled import Kernel
+
+    for kernel in list(vars(module).values()):
+        held = kernel.compiled() if isinstance(kernel, Kernel) else kernel
         if isinstance(held, Dispatcher) and held.__module__ == module.__name__:
             held._cache = NullCache()

@@ -14,17 +14,18 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from dp_accounting import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
-from dp_accounting.pld import privacy_loss_distribution as distributions
-from scipy import stats
 
 from securetm.accounting.bounds import PLD, bounds_of
 from securetm.accounting.calculator.option_checks import check, check_choice, refused
 from securetm.accounting.composition import total, with_failures
 from securetm.accounting.losses import FINEST, rounding_of
 from securetm.accounting.spends import Leaves, Spend, failure_probability_of, leaves_of
+from securetm.extras import later
 from securetm.figures import ReportTable
 from securetm.wording import counted, upward, upward_figure
+
+events, stats = later("dp_accounting.dp_event"), later("scipy.stats")
+distributions = later("dp_accounting.pld.privacy_loss_distribution")
 
 DOCUMENT, PERSON = "document", "person"
 UNITS = (DOCUMENT, PERSON)
@@ -240,7 +241,7 @@ def _by_events(spends: Sequence[Spend], documents: int, delta: float) -> list[Gr
     moved = tuple((_moved(event, documents), count) for event, count in leaves)
     if any(event is None for event, _ in moved):
         return []
-    if not any(isinstance(event, PoissonSampledDpEvent) for event, _ in leaves):
+    if not any(isinstance(event, events.PoissonSampledDpEvent) for event, _ in leaves):
         known = [(bound.epsilon, bound.accountant) for bound in bounds_of(moved)]
     else:
         known = [(_mixed(leaves, documents), PLD)] if documents <= _MOST_MIXED else []
@@ -249,9 +250,9 @@ def _by_events(spends: Sequence[Spend], documents: int, delta: float) -> list[Gr
 
 def _moved(event: Any, documents: int) -> Any:
     """The event of an unsampled answer that so many documents move; a sampled one as it is; None where none is known."""
-    if isinstance(event, PoissonSampledDpEvent):
-        return event if isinstance(event.event, GaussianDpEvent) else None
-    if isinstance(event, GaussianDpEvent | LaplaceDpEvent):
+    if isinstance(event, events.PoissonSampledDpEvent):
+        return event if isinstance(event.event, events.GaussianDpEvent) else None
+    if isinstance(event, events.GaussianDpEvent | events.LaplaceDpEvent):
         return type(event)(event.noise_multiplier / documents)
     return None
 
@@ -272,9 +273,9 @@ def _mixed(leaves: Leaves, documents: int) -> Callable[[float], float]:
 
 
 def _loss(event: Any, documents: int, interval: float) -> Any:
-    if isinstance(event, GaussianDpEvent):
+    if isinstance(event, events.GaussianDpEvent):
         return distributions.from_gaussian_mechanism(event.noise_multiplier / documents, value_discretization_interval=interval)
-    if isinstance(event, LaplaceDpEvent):
+    if isinstance(event, events.LaplaceDpEvent):
         return distributions.from_laplace_mechanism(event.noise_multiplier / documents, value_discretization_interval=interval)
     many = stats.binom(documents, event.sampling_probability)
     kept = [number for number in range(documents) if many.sf(number) > _TAIL]
@@ -292,5 +293,5 @@ def _loss(event: Any, documents: int, interval: float) -> Any:
 
 def _reach(event: Any, documents: int) -> float:
     """About the largest loss of one answer."""
-    noise = event.event.noise_multiplier if isinstance(event, PoissonSampledDpEvent) else event.noise_multiplier
+    noise = event.event.noise_multiplier if isinstance(event, events.PoissonSampledDpEvent) else event.noise_multiplier
     return float(12 * documents / noise + (documents / noise) ** 2)

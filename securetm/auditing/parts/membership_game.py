@@ -9,7 +9,6 @@ from math import exp
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 from scipy.sparse.linalg import lsqr
 
@@ -18,6 +17,7 @@ from securetm.auditing.attack import Challenge, Effort, Estimate, GroundTruth, M
 from securetm.auditing.record import Curve
 from securetm.auditing.verdicts import corrected
 from securetm.auditing.views import NotTestable, PublicFacts
+from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Budget, Memory, RoundContext, State, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments

@@ -49,6 +49,7 @@ from securetm.federation.folder import (
     bind,
     check,
     check_free,
+    check_lists,
     reopen,
     result_of,
     write_record,
@@ -395,6 +396,7 @@ def _begun(path: Path, agreement: Agreement, federation: str, keys: Mapping[str,
     if not (path / "coordinator").exists():  # killed before it had begun
         (path / RUN).unlink(missing_ok=True)
     check_free(path)
+    check_lists(agreement)
     private_folder(path)
     name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
     folder = RunFolder(path, agreement, tuple(keys), with_content, dict(keys), name, path / LEDGERS)

@@ -21,7 +21,6 @@ from typing import Any
 
 import grpc
 import grpc.aio
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from securetm.credentials.certificates import CertificateRefused
 from securetm.credentials.keys import Keys
@@ -147,9 +146,6 @@ class Hub:
         self._server = grpc.aio.server(options=tuple(options.items()), maximum_concurrent_rpcs=most)
         handler = grpc.stream_stream_rpc_method_handler(self._join)
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {"Join": handler}),))
-        self._health = health.aio.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        await self._health.set(SERVICE, health_pb2.HealthCheckResponse.SERVING)
         behind = self._server.add_secure_port("127.0.0.1:0", server_credentials(self.keys, self.roster, self.authorities))
         await self._server.start()
         self._pulse = asyncio.ensure_future(self._renew_stamps())
@@ -175,7 +171,6 @@ class Hub:
         self._pulse.cancel()
         if self.pulse is not None:
             probe.remove_stamp(self.pulse)
-        await self._health.enter_graceful_shutdown()
         for slot in self._slots.values():
             slot.fail(_closed())
             if slot.connected is not None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 from scipy.special import digamma
 
+from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, Rows, State, Terms
 from securetm.models.batches import on_ranges
 from securetm.models.document_noise import starts_of, uniform

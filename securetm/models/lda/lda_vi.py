@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numba import njit
 from scipy.special import digamma
 
+from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, Public, State, Terms
 from securetm.models.batches import grouped, on_ranges
 from securetm.models.estimator import Count, OrNone, Part

@@ -12,10 +12,10 @@ from itertools import pairwise
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Needs, Public, State, Terms, TopicModel, Unit
 from securetm.errors import Mistake
 from securetm.models.estimator import Count, Question, Smoothing

@@ -10,17 +10,18 @@ every machine and run in the same order, so every machine draws alike.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]  # it ships no types
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
+from securetm.compiled import intrinsic, njit
 from securetm.contracts import Array
+from securetm.extras import later
 from securetm.models.batches import on_ranges
 from securetm.models.lda.counting import CountTable
+
+ir, types, cgutils = later("llvmlite.ir"), later("numba.core.types"), later("numba.core.cgutils")
 
 OTHER = np.uint64(0xFFFF)  # the bits of a cell that hold the number of its other outcome
 
@@ -109,8 +110,12 @@ def draw(table: Array, bits: Array, chance: float) -> int:
 
 
 LANES = 8
-_NUMBER, _WHOLE = ir.FloatType(), ir.IntType(64)
-_VECTOR = ir.VectorType(_NUMBER, LANES)
+
+
+@cache
+def _kinds() -> tuple[Any, Any, Any]:
+    """Of instructions: one number, a whole one, and all lanes of a vector."""
+    return ir.FloatType(), ir.IntType(64), ir.VectorType(ir.FloatType(), LANES)
 
 
 @intrinsic
@@ -144,7 +149,7 @@ def _generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any
     for step in (1, 2, 4):  # running sums over the lanes
         running = builder.fadd(running, _moved(builder, running, step))
     aim = builder.fmul(chance, builder.extract_element(running, _whole(LANES - 1)))
-    ended = builder.zext(builder.ctpop(_not_above(builder, running, aim)), _WHOLE)
+    ended = builder.zext(builder.ctpop(_not_above(builder, running, aim)), _kinds()[1])
     lane = _at_most(builder, ended, _whole(LANES - 1))
     left = builder.fsub(aim, builder.extract_element(_moved(builder, running, 1), lane))
     return builder.add(builder.mul(_blocks_up_to(builder, sums, blocks, lane, left), _whole(LANES)), lane)
@@ -155,7 +160,7 @@ def _add_up(builder: Any, factors: Any, sums: Any, blocks: Any, own: Any, given:
     numbers = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(range(LANES)))
     weight, more, share = factors
     more, own, given = (_everywhere(builder, value) for value in (more, own, given))
-    total = _variable(builder, ir.Constant(_VECTOR, None))
+    total = _variable(builder, ir.Constant(_kinds()[2], None))
     with cgutils.for_range(builder, blocks) as loop:
         at = builder.mul(loop.index, _whole(LANES))
         whole = builder.fadd(builder.load(_at(builder, weight, at), align=4), more)
@@ -172,7 +177,7 @@ def _moved(builder: Any, vector: Any, step: int) -> Any:
     """Shifts every lane's value up by that many lanes; zeros come in below."""
     mask = [LANES] * step + list(range(LANES - step))
     order = ir.Constant(ir.VectorType(ir.IntType(32), LANES), mask)
-    return builder.shuffle_vector(vector, ir.Constant(_VECTOR, None), order)
+    return builder.shuffle_vector(vector, ir.Constant(_kinds()[2], None), order)
 
 
 def _blocks_up_to(builder: Any, sums: Any, blocks: Any, lane: Any, left: Any) -> Any:
@@ -180,7 +185,7 @@ def _blocks_up_to(builder: Any, sums: Any, blocks: Any, lane: Any, left: Any) ->
     count = _variable(builder, _whole(0))
     with cgutils.for_range(builder, blocks) as loop:
         block = builder.load(_at(builder, sums, builder.mul(loop.index, _whole(LANES))), align=4)
-        ended = builder.lshr(builder.zext(_not_above(builder, block, left), _WHOLE), lane)
+        ended = builder.lshr(builder.zext(_not_above(builder, block, left), _kinds()[1]), lane)
         builder.store(builder.add(builder.load(count), builder.and_(ended, _whole(1))), count)
     return _at_most(builder, builder.load(count), builder.sub(blocks, _whole(1)))
 
@@ -201,7 +206,7 @@ def _variable(builder: Any, value: Any) -> Any:
 
 
 def _at(builder: Any, numbers: Any, place: Any) -> Any:
-    return builder.bitcast(builder.gep(numbers, [place]), _VECTOR.as_pointer())
+    return builder.bitcast(builder.gep(numbers, [place]), _kinds()[2].as_pointer())
 
 
 def _at_most(builder: Any, value: Any, limit: Any) -> Any:
@@ -209,4 +214,4 @@ def _at_most(builder: Any, value: Any, limit: Any) -> Any:
 
 
 def _whole(value: int) -> Any:
-    return ir.Constant(_WHOLE, value)
+    return ir.Constant(_kinds()[1], value)

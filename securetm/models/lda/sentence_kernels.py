@@ -9,8 +9,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from securetm.compiled import njit
 from securetm.contracts import Array
 from securetm.models.document_noise import mix, uniform
 from securetm.models.lda.counting import RoundFacts

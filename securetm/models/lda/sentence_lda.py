@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from securetm.compiled import njit
 from securetm.contracts import Array, Reads, Rows, State
 from securetm.errors import BrokenPromise
 from securetm.models.batches import on_ranges, with_zero

@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numba import njit
 
+from securetm.compiled import njit
 from securetm.contracts import Array, Perturbed, Rows
 from securetm.errors import BrokenPromise
 from securetm.models.batches import ranges, with_zero

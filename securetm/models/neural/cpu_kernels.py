@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 
+from securetm.compiled import njit
 from securetm.contracts import Array
 from securetm.models.fixed_order import (
     LANES,

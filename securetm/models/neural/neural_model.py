@@ -14,8 +14,8 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
-from numba import njit
 
+from securetm.compiled import njit
 from securetm.contracts import Array, State
 from securetm.models.batches import slices
 from securetm.models.document_noise import normals, survival

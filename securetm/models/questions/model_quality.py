@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Memory, State, Terms, TopicModel
 from securetm.models.batches import chunks, with_zero
 from securetm.models.quality import npmi, pairs_within, perplexity

@@ -16,9 +16,9 @@ from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Memory, State, Terms
 from securetm.models.noisy_counts import likely_totals
 from securetm.models.questions.word_sketch import fits, mixed, packed

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 
+from securetm.compiled import njit
 from securetm.models.lda.samplers import OTHER, draw, tables_of
 
 
@@ -32,7 +32,7 @@ def test_cells_add_up_to_the_distribution(row):
     np.testing.assert_allclose(shares_of(tables), expected, rtol=1e-6, atol=1e-11)
 
 
-@njit
+@njit()
 def _drawn(table, bits, chances):
     return np.array([draw(table, bits, chance) for chance in chances])
 
