@@ -9,9 +9,10 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 _ONE_AT_A_TIME = threading.RLock()
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Kernel:
@@ -50,7 +51,7 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(inner)
 
 
-def njit(**options: Any) -> Any:
+def njit(**options: Any) -> Callable[[F], F]:
     """numba's decorator of the same name, later."""
 
     def make(function: Callable[..., Any]) -> Any:
@@ -58,10 +59,10 @@ def njit(**options: Any) -> Any:
 
         return numba.njit(**options)(function)
 
-    return lambda function: Kernel(function, make)
+    return cast(Callable[[F], F], lambda function: Kernel(function, make))
 
 
-def intrinsic(function: Callable[..., Any]) -> Any:
+def intrinsic(function: F) -> F:
     """numba's decorator of the same name, later."""
 
     def make(function: Callable[..., Any]) -> Any:
@@ -69,10 +70,10 @@ def intrinsic(function: Callable[..., Any]) -> Any:
 
         return extending.intrinsic(function)
 
-    return Kernel(function, make)
+    return cast(F, Kernel(function, make))
 
 
-def overload(chosen: Callable[..., Any], **options: Any) -> Any:
+def overload(chosen: Callable[..., Any], **options: Any) -> Callable[[F], F]:
     """numba's decorator, the other way round: compiled code that calls the function gets what `chosen` gives for its types."""
 
     def make(function: Callable[..., Any]) -> Any:
@@ -81,4 +82,4 @@ def overload(chosen: Callable[..., Any], **options: Any) -> Any:
         extending.overload(function, **options)(chosen)
         return function
 
-    return lambda function: Kernel(function, make)
+    return cast(Callable[[F], F], lambda function: Kernel(function, make))

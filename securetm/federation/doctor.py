@@ -20,7 +20,6 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 import grpc
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from securetm.accounting.ledger import Ledger
 from securetm.credentials.certificates import CertificateRefused
@@ -284,12 +283,12 @@ def _reachability(home: Path, keys: Keys | None, roster: FederationRoster) -> Fi
 
 
 def _why_unreached(name: str, keys: Keys, roster: FederationRoster) -> str:
-    """Asks the coordinator whether it serves, over the connection of a run. Nobody says hello, so it notes nothing."""
+    """Asks the coordinator for a method that it does not have, over the connection of a run: that it says so is an answer."""
     credentials, options = channel_credentials(name, keys, roster), tuple(channel_options(roster).items())
     with grpc.secure_channel(roster.address, credentials, options) as channel:
         try:
-            asked = health_pb2.HealthCheckRequest(service=SERVICE)
-            said = health_pb2_grpc.HealthStub(channel).Check(asked, timeout=_PATIENCE)
+            channel.unary_unary(f"/{SERVICE}/IsThere")(b"", timeout=_PATIENCE)
         except grpc.RpcError as problem:
-            return f"{problem.code().name}: {problem.details()}"
-    return "" if said.status == health_pb2.HealthCheckResponse.SERVING else "the coordinator is stopping"
+            there = problem.code() is grpc.StatusCode.UNIMPLEMENTED
+            return "" if there else f"{problem.code().name}: {problem.details()}"
+    return ""

@@ -201,7 +201,7 @@ def _multiplied_and_added(builder: Any, kind: Any, name: str, terms: list[Any]) 
     if not _has_fma():
         return builder.fadd(builder.fmul(terms[0], terms[1]), terms[2])
     kinds = ir.FunctionType(kind, [kind] * 3)
-    function = cgutils.get_or_insert_function(builder.module, kinds, f"llvm.fma.{name}")  # type: ignore[no-untyped-call]
+    function = cgutils.get_or_insert_function(builder.module, kinds, f"llvm.fma.{name}")
     return builder.call(function, terms)
 
 
@@ -232,7 +232,7 @@ class _Tile:
         self.name = f"v{self.lanes}f{kinds[2].bitwidth}"
         self.data = [context.make_array(signature.args[n])(context, builder, given[n]).data for n in (0, 3, 7)]
         self.places = [given[n : n + 2] for n in (1, 4, 8)]
-        self.sums = [cgutils.alloca_once(builder, self.vector) for _ in range(rows)]  # type: ignore[no-untyped-call]
+        self.sums = [cgutils.alloca_once(builder, self.vector) for _ in range(rows)]
         for row, place in enumerate(self.sums):
             builder.store(self._load(self._at(2, row), self.vector), place)
         with cgutils.for_range(builder, given[6]) as loop:

@@ -202,7 +202,7 @@ def _everywhere(builder: Any, value: Any) -> Any:
 
 
 def _variable(builder: Any, value: Any) -> Any:
-    return cgutils.alloca_once_value(builder, value)  # type: ignore[no-untyped-call]
+    return cgutils.alloca_once_value(builder, value)
 
 
 def _at(builder: Any, numbers: Any, place: Any) -> Any:
