@@ -375,7 +375,7 @@ def forecast(
     from securetm.accounting.calculator.persons import People
     from securetm.accounting.delta_limits import sentence_delta
     from securetm.cli.budget_profile import ProfileQuestion
-    from securetm.corpus.public_words import language_code
+    from securetm.corpus.languages import language_code
     from securetm.corpus.word_vectors import installed_vectors
     from securetm.errors import BadSetting
     from securetm.models import MODELS

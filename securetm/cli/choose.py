@@ -77,6 +77,11 @@ def choose(
     told = {name: _names(value) if isinstance(value, list) else value for name, value in told.items() if value != []}
     given = {**_from_file(answers), **told}
     notes = _notes(corpus, person, language, document_length, epsilon, public or [])
+    if notes.spoken and not language:
+        from securetm.corpus.languages import language_name
+
+        spoken = language_name(notes.spoken)
+        to.note(f"The documents read as {spoken}. A budget's plan says so only if you do: --language {notes.spoken}.")
     with placed(Path(answers) if answers and answers != "-" else None, told), _named_as_options(told):
         _check_so_far(given)
         facts = _chosen(_complete(given, to), notes)
@@ -181,11 +186,12 @@ def _notes(
     corpus: str, person: str, language: str, document_length: float, epsilon: float | None, public: list[str]
 ) -> PlanNotes:
     """What the plan says beside the answers. What is not there is refused now, and not by the run that takes the plan."""
-    from securetm.corpus.public_words import language_code
+    from securetm.corpus.languages import ENGLISH_CODE, language_code
     from securetm.plans.schema import CorpusChoice
     from securetm.reports.choosing import PlanNotes
 
-    if corpus and corpus != CorpusChoice().source and not Path(corpus).exists():
+    usual = CorpusChoice().source
+    if corpus and corpus != usual and not Path(corpus).exists():
         raise NoSuchPath(corpus)
     if person and not corpus:
         instead = "name the documents with --corpus; in a federation each party names its column in PARTY.toml"
@@ -195,12 +201,19 @@ def _notes(
         raise BadSetting("", "--language", language, problem, instead="give english, german, or a file with one word a line")
     if epsilon is not None and not epsilon > 0:
         raise BadSetting("", "--epsilon", f"{epsilon:g}", "must be above 0")
-    return PlanNotes(corpus, person, language, document_length, epsilon or 0.0, public=_why_public(public, language))
+    from securetm.corpus.readers import Glance, glance
+    from securetm.corpus.records import Columns
+
+    seen = glance(corpus, Columns(person=person or None)) if corpus and corpus != usual else Glance(None, False)
+    spoken = seen.language if seen.language not in (None, ENGLISH_CODE) else ""
+    why = _why_public(public, language)
+    own = corpus, person, language, document_length, epsilon or 0.0, why
+    return PlanNotes(*own, spoken=spoken, has_parties=seen.has_parties)
 
 
 def _why_public(public: list[str], language: str) -> str:
     """Why the list of words in a file is public. Nothing else that a plan of `choose` starts from needs a reason."""
-    from securetm.corpus.public_words import language_code
+    from securetm.corpus.languages import language_code
 
     given = declared(public)
     for name in given:

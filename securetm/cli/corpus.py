@@ -104,12 +104,12 @@ def show(
 
 
 def _tokeniser(settings: dict[str, str]) -> Tokeniser:
-    """The tokeniser of these settings alone: a whole plan would load its model, which takes memory."""
+    """The tokeniser of these settings alone, as in a plan: a whole plan would load its model, which takes memory."""
+    from securetm.corpus.tokeniser import DROPPED
     from securetm.plans.schema import TokeniserChoice
 
-    return from_table(
-        TokeniserChoice, {name.partition(".")[2]: value for name, value in settings.items()}, "[tokeniser]"
-    ).make()
+    own = {name.partition(".")[2]: value for name, value in settings.items()}
+    return from_table(TokeniserChoice, {"markup": DROPPED, **own}, "[tokeniser]").make()
 
 
 def _plan_in(path: Path, chosen: Mapping[str, Any]) -> Plan:

@@ -229,7 +229,9 @@ def _run(
         from securetm.reports.statement.write import write_release
 
         folder = reopen(resume) if resume is not None else None
-        agreement, path, why = _agreed(plan, overrides, places[0]) if folder is None else (folder.agreement, folder.path, {})
+        agreement, path, why = (
+            _agreed(plan, overrides, places[0], out) if folder is None else (folder.agreement, folder.path, {})
+        )
     with out.bars() as bars:
         if folder is None:
             corpora = corpora_of(agreement.plan, bars)
@@ -274,12 +276,20 @@ def _paid_for_less_than_a_guess(result: Mapping[str, Any]) -> bool:
     return paid and bool((result.get("baseline") or {}).get("worse_than_uniform"))
 
 
-def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> tuple[Agreement, Path, Mapping[str, str]]:
-    """The agreement and the folder of a new run, both checked before any document is read, and why settings were chosen."""
+def _agreed(
+    plan: Path | None, overrides: dict[str, Any], out: Path | None, to: Output
+) -> tuple[Agreement, Path, Mapping[str, str]]:
+    """The agreement and the folder of a new run, both checked before documents are trained on, and why settings were chosen.
+
+    Where nothing is private and nobody named stop words, they are those of the documents' language; no budget's plan follows
+    from documents.
+    """
     from securetm.corpus.readers import is_corpus
     from securetm.federation.folder import check_free
     from securetm.federation.soundness import check_answerable
+    from securetm.federation.sources import columns_of, foreign_language, language_said
     from securetm.plans.agreement import agree
+    from securetm.plans.profiles import ProfileFile
     from securetm.plans.recommend import read_request
 
     if plan is not None and is_corpus(plan):
@@ -291,7 +301,13 @@ def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> t
         _check_as_many(chosen, chosen.corpus.parties)
     path = out or RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{chosen.model.name}-{Path(chosen.profile).stem}"
     check_free(path)
-    agreement = agree(chosen)
+    code = foreign_language(chosen, chosen.corpus.source, columns_of(chosen.corpus))
+    if code is not None:
+        budget = chosen.profile_in(ProfileFile.read(chosen.profile)).budget
+        is_open = budget is None and "tokeniser.stop_words" not in found.given
+        to.note(language_said(code, chosen, taken=is_open))
+        found = read_request(plan, {**overrides, "tokeniser.stop_words": code}) if is_open else found
+    agreement = agree(chosen := found.plan)
     check_answerable(agreement, agreement.profile.minimum_parties)
     return agreement, path, found.why
 

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from securetm.corpus import tokeniser as words_of_texts
+from securetm.corpus.languages import LANGUAGES
 from securetm.corpus.tokeniser import BREAK, Tokeniser, runs_within
 from securetm.errors import OpenToOthers, OwnedByAnother
 from securetm.private_files import check_private, private_folder, writing
@@ -77,23 +78,9 @@ def _keep(path: Path, words: tuple[str, ...]) -> None:
         to.write(hashlib.sha256(content).digest() + content)
 
 
-_CODES = """
-arabic=ar bengali=bn bosnian=sh bulgarian=bg catalan=ca chinese=zh croatian=sh czech=cs danish=da dutch=nl english=en
-filipino=fil finnish=fi french=fr german=de greek=el hebrew=he hindi=hi hungarian=hu icelandic=is indonesian=id
-italian=it japanese=ja korean=ko latvian=lv lithuanian=lt macedonian=mk malay=ms norwegian=nb persian=fa polish=pl
-portuguese=pt romanian=ro russian=ru serbian=sh slovak=sk slovenian=sl spanish=es swedish=sv tamil=ta turkish=tr
-ukrainian=uk urdu=ur vietnamese=vi
-"""
-LANGUAGES: Mapping[str, str] = MappingProxyType(dict(pair.split("=") for pair in _CODES.split()))
 WHOLE_LIST = 10**6  # words, more than any language's list has
 READ = 60_000  # words of a language's list that are read; the next one is once in four million words of English
 USUAL_LENGTH = 100.0  # words of a document, where nothing public says how long documents are
-
-
-def language_code(name: str) -> str | None:
-    """Returns the code of the language with this English name or this code; None if there is no list of it."""
-    lower = name.lower()
-    return LANGUAGES.get(lower, lower if lower in LANGUAGES.values() else None)
 
 
 def frequent_words(code: str, most: int, tokeniser: Tokeniser, max_share: float = 1.0) -> tuple[str, ...]:

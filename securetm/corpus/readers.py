@@ -8,12 +8,14 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator, Mapping
-from itertools import chain
+from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from securetm.corpus.building import CorpusBuilder, Embed
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.languages import language_of
 from securetm.corpus.records import (
     LIMIT,
     ROLES,
@@ -38,9 +40,12 @@ from securetm.corpus.records import (
     size_of,
 )
 from securetm.corpus.store import Manifest, is_stored, shortened
-from securetm.corpus.tokeniser import Tokeniser
+from securetm.corpus.tokeniser import BREAK, DROPPED, LATER, NO_LIST, Tokeniser
 from securetm.errors import BadSetting, Mistake, NoSuchPath
 from securetm.registries import Registry
+
+_GLANCE = 300  # documents that tell their language
+_EVERY_WORD = Tokeniser(stop_words=NO_LIST, markup=DROPPED)
 
 
 def table_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
@@ -291,9 +296,10 @@ def open_corpus(
 
 def _check_settings(folder: Path, tokeniser: Tokeniser, columns: Mapping[str, str | None]) -> None:
     """Refuses settings that would have made other documents of the same source."""
+    usual = {name: allowed[0] for name, allowed in LATER.items()}
     manifest, wanted = Manifest.read_from(folder), tokeniser.settings() or {"words": "a function"}
-    for setting, value in wanted.items():
-        found = manifest.tokeniser.get(setting)
+    for setting, value in {**usual, **wanted}.items():
+        found = manifest.tokeniser.get(setting, usual.get(setting))
         if found != (list(value) if isinstance(value, tuple) else value):
             raise Mistake(
                 "the words of {path} were made with {setting} = {found}, and the plan says {wanted}",
@@ -319,6 +325,23 @@ def records_of(path: str | Path, columns: Columns, on_progress: OnProgress | Non
     """Where the documents lie, and the documents one at a time. Several files of a folder are read in the order of names."""
     reader, place = _reader(path)
     return place, reader(place, columns, on_progress)
+
+
+@dataclass(frozen=True)
+class Glance:
+    """What the first documents of a source show to whoever holds them; it is not sent."""
+
+    language: str | None  # the code of the language that they are written in; None: it cannot be told
+    has_parties: bool  # whether a column names who holds each
+
+
+def glance(path: str | Path, columns: Columns) -> Glance:
+    """Reads the first documents of a source; of a corpus on disk, which holds no texts, nothing can be told."""
+    if is_stored(Path(path)):
+        return Glance(None, False)
+    first = list(islice(records_of(path, columns)[1], _GLANCE))
+    pieces = (piece for found in first for piece in _EVERY_WORD.pieces(found.text) if piece != BREAK)
+    return Glance(language_of(pieces), any(found.party for found in first))
 
 
 def files_of(path: str | Path) -> list[Path]:

@@ -16,11 +16,13 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
 from securetm.contracts import Array
+from securetm.corpus.languages import ENGLISH_CODE, function_words, language_code
+from securetm.corpus.markup import without_hashtags, without_markup, without_names
 from securetm.corpus.records import wrong_encoding
 from securetm.errors import BadSetting, NoSuchPath
 
@@ -151,6 +153,33 @@ LONGEST = 1_000_000  # words of a document, where nobody says otherwise
 MOST = 2**31 - 1  # words of a document that can be counted: counts are held in 32 bits
 
 
+ENGLISH_LIST, NO_LIST = "english", "none"
+KEPT, DROPPED = "kept", "dropped"
+WORDS, WHOLE = "words", "whole"
+LATER: Mapping[str, tuple[str, ...]] = {  # settings that older plans and models do not have: what each may be, as there first
+    "markup": (KEPT, DROPPED),
+    "hashtags": (WORDS, WHOLE, NO_LIST),
+    "names": (WORDS, WHOLE, NO_LIST),
+}
+
+
+def without_usual(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without the later ones that are as they were before there were any: hashes and files stay the same."""
+    return {name: value for name, value in settings.items() if name not in LATER or value != LATER[name][0]}
+
+
+def is_named(stop_words: str) -> bool:
+    """Whether a list of stop words has this name: none, or a language."""
+    return stop_words == NO_LIST or language_code(stop_words) is not None
+
+
+def stop_words_of(language: str) -> frozenset[str]:
+    """The stop words of a language: securetm's own list of English, and the most frequent words of another one."""
+    code = language_code(language)
+    assert code is not None  # as `is_named` says
+    return ENGLISH if code == ENGLISH_CODE else function_words(code)
+
+
 def check_longest(where: str, longest: int) -> None:
     """Refuses a limit beyond what can be counted."""
     if not 1 <= longest <= MOST:
@@ -161,14 +190,16 @@ def check_longest(where: str, longest: int) -> None:
 class Tokeniser:
     """How texts become words. Two parties with equal tokenisers turn equal texts into equal words.
 
-    `stop_words` is "english", "none", a tuple of words, or the path of a file with one word a line. `ngrams = 2` adds pairs of
-    neighbouring kept words, joined by "_", within a sentence. Scripts without spaces between words are cut by
-    `unspaced_scripts.py`; their words may have two characters. `pattern` replaces the rule that finds words. `words` replaces
-    everything: your own function from a text to a list of words, or to a list of sentences of words, which stay as they are.
+    `stop_words` is "none", a language by its name or code, a tuple of words, or the path of a file with one word a line.
+    `ngrams = 2` adds pairs of neighbouring kept words, joined by "_", within a sentence. Words of scripts without spaces
+    between words may have two characters. `markup = "dropped"` decodes entities of HTML, and leaves out tags and links. Of
+    `hashtags` and `names` (#rain, @anna) the "words" are kept, the "whole", or "none". `pattern` replaces the rule that finds
+    words. `words` replaces everything: your own function from a text to a list of words, or to a list of sentences of words,
+    which stay as they are.
     """
 
     lower: bool = True
-    stop_words: Literal["english", "none"] | tuple[str, ...] | Path = "english"
+    stop_words: str | tuple[str, ...] | Path = ENGLISH_LIST
     min_length: int = 3
     max_length: int = 40
     numbers: bool = False  # keep words that begin with a digit
@@ -176,14 +207,25 @@ class Tokeniser:
     pattern: str | None = None
     longest: int = LONGEST  # words of the longest document; a longer one is refused when it is read
     words: Callable[[str], Tokenised] | None = None
+    markup: str = KEPT
+    hashtags: str = WORDS
+    names: str = WORDS
 
     def __post_init__(self) -> None:
         if not 1 <= self.ngrams <= 5:
             raise BadSetting("Tokeniser", "ngrams", str(self.ngrams), "must lie between 1 and 5")
         if not 1 <= self.min_length <= self.max_length:
             raise BadSetting("Tokeniser", "min_length", str(self.min_length), f"must lie between 1 and {self.max_length}")
-        if isinstance(self.stop_words, str) and self.stop_words not in ("english", "none"):
-            raise BadSetting("Tokeniser", "stop_words", repr(self.stop_words), 'must be "english", "none", a tuple or a Path')
+        if isinstance(self.stop_words, str) and not is_named(self.stop_words):
+            raise BadSetting(
+                "Tokeniser",
+                "stop_words",
+                repr(self.stop_words),
+                'must be a language ("english", "sl"), "none", a tuple or a Path',
+            )
+        for name, allowed in LATER.items():
+            if (value := getattr(self, name)) not in allowed:
+                raise BadSetting("Tokeniser", name, repr(value), known=allowed)
         check_longest("Tokeniser", self.longest)
         if self.pattern is not None:
             _compiled(self.pattern)
@@ -193,7 +235,9 @@ class Tokeniser:
         if self.words is not None:
             return None
         found = {setting.name: getattr(self, setting.name) for setting in fields(self) if setting.name != "words"}
-        return found if isinstance(self.stop_words, str) else {**found, "stop_words": sorted(self._stopped)}
+        found = without_usual(found)
+        named = self.stop_words in (ENGLISH_LIST, NO_LIST)
+        return found if named else {**found, "stop_words": sorted(self._stopped)}
 
     @classmethod
     def of_settings(cls, found: Mapping[str, Any]) -> Self:
@@ -217,13 +261,21 @@ class Tokeniser:
         if self.words is not None:
             parts = [[item] if isinstance(item, str) else [*item, BREAK] for item in self.words(text)]
             return [word for part in parts for word in part]
+        text = self._cleaned(text)
         if self.pattern is None:
+            signs = "#" * (self.hashtags == WHOLE) + "@" * (self.names == WHOLE)
             if text.isascii():
-                return _ascii_pattern().findall(text)
-            found: list[str] = _own_pattern().findall(text)
+                return _ascii_pattern(signs).findall(text)
+            found: list[str] = _own_pattern(signs).findall(text)
             return cut(found) if has_unspaced(text) else found
         find = _compiled(self.pattern).findall
         return [piece for sentence in _sentence_end().split(text) for piece in (*find(sentence), BREAK)]
+
+    def _cleaned(self, text: str) -> str:
+        """The text without what this tokeniser takes for no words."""
+        text = without_markup(text) if self.markup == DROPPED else text
+        text = without_hashtags(text) if self.hashtags == NO_LIST else text
+        return without_names(text) if self.names == NO_LIST else text
 
     def word(self, piece: str) -> str | None:
         """The word that a raw word is counted as: None if it is dropped, BREAK at the end of a sentence."""
@@ -237,18 +289,19 @@ class Tokeniser:
         return word if self._is_kept(word) else None
 
     def _is_kept(self, word: str) -> bool:
-        unspaced = has_unspaced(word[:1])
+        bare = word.lstrip("#@") if word[:1] in ("#", "@") else word
+        unspaced = has_unspaced(bare[:1])
         least = min(self.min_length, SHORTEST) if unspaced else self.min_length
-        if not least <= len(word) <= self.max_length or word.lower() in self._stopped:
+        if not bare or not least <= len(word) <= self.max_length or word.lower() in self._stopped:
             return False
-        return self.pattern is not None or self.numbers or unspaced or not word[0].isnumeric()
+        return self.pattern is not None or self.numbers or unspaced or not bare[0].isnumeric()
 
     @functools.cached_property
     def _stopped(self) -> frozenset[str]:
-        if self.stop_words == "english":
-            return ENGLISH
-        if self.stop_words == "none":
+        if self.stop_words == NO_LIST:
             return frozenset()
+        if isinstance(self.stop_words, str):
+            return stop_words_of(self.stop_words)
         listed = _words_in(self.stop_words) if isinstance(self.stop_words, Path) else self.stop_words
         return frozenset(unicodedata.normalize("NFKC", word).replace("’", "'").lower() for word in listed)
 
@@ -297,19 +350,23 @@ def _words_in(path: Path) -> list[str]:
 
 
 @functools.cache
-def _own_pattern() -> re.Pattern[str]:
-    """A word is a run of letters and digits, with the marks that belong to them and with apostrophes inside.
+def _own_pattern(signs: str = "") -> re.Pattern[str]:
+    """A word is a run of letters and digits, with the marks that belong to them and with apostrophes inside, behind a sign.
 
     Python's \\w leaves out combining marks, without which words of India's scripts and many others would be cut.
     """
-    word = rf"[^\W_]+(?:[{combining_marks()}]+[^\W_]*)*(?:['’][^\W\d_]+)*"
+    word = rf"{_signed(signs)}[^\W_]+(?:[{combining_marks()}]+[^\W_]*)*(?:['’][^\W\d_]+)*"
     return re.compile(rf"({word})|(?:{_SENTENCE_END})")
 
 
+def _signed(signs: str) -> str:
+    return rf"(?:(?<!\w)[{signs}])?" if signs else ""
+
+
 @functools.cache
-def _ascii_pattern() -> re.Pattern[str]:
+def _ascii_pattern(signs: str = "") -> re.Pattern[str]:
     """The same rule for texts in ASCII: it finds the same words three times faster."""
-    return re.compile(rf"([A-Za-z0-9]+(?:'[A-Za-z]+)*)|(?:{_SENTENCE_END})")
+    return re.compile(rf"({_signed(signs)}[A-Za-z0-9]+(?:'[A-Za-z]+)*)|(?:{_SENTENCE_END})")
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from securetm.contracts import Array, Budget, Unit
 from securetm.corpus import docstrings, partitions
 from securetm.corpus.building import Embed
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.readers import open_corpus
+from securetm.corpus.languages import language_name
+from securetm.corpus.readers import glance, open_corpus
+from securetm.corpus.records import Columns
 from securetm.plans.profiles import ProfileFile, make_model
-from securetm.plans.schema import Plan
+from securetm.plans.schema import CorpusChoice, Plan
 from securetm.settings import require
 from securetm.stages import Stages
 
@@ -31,11 +34,36 @@ def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
             on_progress=lambda name, *now: shown(f"reading the docstrings of {name}", *now), embed=embed, embedded_as=named
         )
         return _first(choice.parties, packages)
-    columns: dict[str, Any] = {
-        role: getattr(choice, role) or None for role in ("text", "label", "party", "date", "person", "embedding", "id")
-    }
     budget = plan.profile_in(ProfileFile.read(plan.profile)).budget
-    return partition(read_under(plan, budget, choice.source, stages, **columns), plan)
+    return partition(read_under(plan, budget, choice.source, stages, **vars(columns_of(choice))), plan)
+
+
+def columns_of(choice: CorpusChoice) -> Columns:
+    """The columns that a plan names."""
+    return Columns(**{one.name: getattr(choice, one.name) or None for one in fields(Columns)})
+
+
+def foreign_language(plan: Plan, source: str | Path, columns: Columns) -> str | None:
+    """The code of the language of these documents, where the plan takes stop words of another one; None where it fits.
+
+    It is told to whoever holds the documents, and sent to nobody.
+    """
+    if str(source) == DOCSTRINGS or plan.tokeniser.language is None:
+        return None
+    found = glance(source, columns).language
+    return None if found == plan.tokeniser.language else found
+
+
+def language_said(code: str, plan: Plan, *, taken: bool) -> str:
+    """What whoever holds documents in another language than the plan's is told, and nobody else."""
+    spoken = language_name(code)
+    if taken:
+        return f"The documents read as {spoken}, so its stop words are taken (--set tokeniser.stop_words=english takes others)."
+    meant = language_name(plan.tokeniser.language or code)
+    return (
+        f"The documents read as {spoken}, and the plan takes stop words of {meant}: function words will be among the topics. "
+        f"Stop words of {spoken}: --set tokeniser.stop_words={code}, or the same under [tokeniser] of everybody's plan."
+    )
 
 
 def read_under(plan: Plan, budget: Budget | None, source: str | Path, stages: Stages, **columns: Any) -> Corpus:

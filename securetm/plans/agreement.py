@@ -15,7 +15,9 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, Budget, Profile, State, TopicModel, Unit
 from securetm.contracts.origin import Origin, StartingInput
-from securetm.corpus.public_words import language_code, public_shares
+from securetm.corpus.languages import ENGLISH_CODE
+from securetm.corpus.public_words import public_shares
+from securetm.corpus.tokeniser import without_usual
 from securetm.corpus.word_vectors import VectorSource, installed_vectors
 from securetm.errors import Mistake
 from securetm.models.moments import TopicsBefore
@@ -106,6 +108,7 @@ class Agreement:
         """Whether the plan leaves open how to begin, and public topics are what it begins at if vectors are here."""
         chosen = self.plan.training
         is_open = chosen.start in ("", MOMENTS) and not chosen.vectors and self.earlier is None
+        is_open &= self.plan.language in (None, ENGLISH_CODE)  # of which the installed vectors are
         return is_open and begins_public(self.profile) and self.model.starts_public
 
     def begun_with(self, vocabulary: Sequence[str], frequencies: Array | None = None) -> PublicKnowledge | None:
@@ -137,7 +140,7 @@ class Agreement:
 
         A word that the language's list does not know is half as frequent as the rarest that it knows.
         """
-        code = language_code(self.plan.vocabulary.file) or language_code(str(self.stop_words))
+        code = self.plan.language
         shares = public_shares(vocabulary, code, self.plan.tokeniser.make()) if code else np.zeros(1)
         if not shares.any():
             return None
@@ -172,6 +175,7 @@ class Agreement:
         read = {**public["embeddings"], "model": bool(self.plan.embeddings.model)}  # the weights' digest stands beside it
         public["embeddings"] = read if self.model.embedding_size else {}
         public["vocabulary"]["file"] = list(self.words or self.base_words)
+        public["tokeniser"] = without_usual(public["tokeniser"])
         public["tokeniser"]["stop_words"] = list(self.stop_words) if isinstance(self.stop_words, tuple) else self.stop_words
         return digest(public)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from securetm.contracts import Budget
 from securetm.contracts.origin import Origin, OriginKind, PaidEntry, StartingInput
+from securetm.corpus.languages import ENGLISH_CODE
 from securetm.corpus.text_embeddings import is_usual
 from securetm.corpus.word_vectors import GLOVE, SENTENCE, VectorSource
 from securetm.errors import BadSetting
@@ -80,8 +81,9 @@ class StartingPlan:
         named = self.plan.tokeniser.stop_words
         if named == "none":
             return []
-        if named == "english":
-            return [StartingInput("stop_words", named, Origin.public(PUBLIC_SOURCES["stop words"]))]
+        if (code := self.plan.tokeniser.language) is not None:
+            source = PUBLIC_SOURCES["stop words" if code == ENGLISH_CODE else "words"]
+            return [StartingInput("stop_words", named, Origin.public(source))]
         return [self._of_file("stop_words", Path(named), None)]
 
     def _vectors(self) -> list[StartingInput]:

@@ -16,9 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from securetm.contracts import Budget, Profile, TopicModel, Unit
+from securetm.corpus.languages import ENGLISH_CODE, language_code, language_name
 from securetm.corpus.text_embeddings import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
+from securetm.corpus.tokeniser import DROPPED, LATER
 from securetm.corpus.word_vectors import GLOVE, SENTENCE, VectorSource, installed_vectors
 from securetm.models.questions.words import MOST_PAIRED
+from securetm.plans.agreement import begins_public
 from securetm.plans.checks import check_completed, check_request, check_under_profile, hidden_documents, idle_in
 from securetm.plans.profiles import ProfileFile, make_model, model_class, noise_of_whole_budget
 from securetm.plans.rules import (
@@ -50,6 +53,7 @@ from securetm.plans.schema import (
 from securetm.settings import Mistakes, require, tables_of
 
 MOST_ROUNDS_OF_EPOCHS = 10_000  # that parties answer where a plan gives epochs, and no number of rounds
+_OLDER_PLANS_SAY = frozenset(("tokeniser.lower", "tokeniser.numbers", "tokeniser.longest"))
 _OF_THE_START = ("start", "start_share", "vectors", "vectors_digest")
 _NOT_TO_GO_ON = tuple(f"training.{name}" for name in ("continue_from", "earlier_weight", *_OF_THE_START))
 
@@ -60,6 +64,7 @@ class Recommendation:
 
     plan: Plan
     why: Mapping[str, str] = field(default_factory=dict)
+    given: frozenset[str] = frozenset()  # the names of the settings that the request gives
 
 
 def read_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:
@@ -101,7 +106,7 @@ def recommend(asked: Plan, given: Collection[str], file: ProfileFile) -> Recomme
     choosing = _Choosing(asked, given, file, model)
     choosing.choose()
     check_completed(choosing.plan, choosing.profile, choosing.model)
-    return Recommendation(choosing.plan, choosing.why)
+    return Recommendation(choosing.plan, choosing.why, frozenset(given))
 
 
 class _Choosing:
@@ -126,6 +131,7 @@ class _Choosing:
 
     def choose(self) -> None:
         """Chooses whatever is open."""
+        self._tokens()
         self._words()
         self._sentence_model()
         self._source()
@@ -165,6 +171,17 @@ class _Choosing:
     def _left(self) -> float:
         """The noise of a single round that has what the question before the training leaves of the budget."""
         return self.noise / math.sqrt(1.0 - self._asked_first)
+
+    def _tokens(self) -> None:
+        """Markup is no word, and the stop words are those of the public list's language.
+
+        A plan that says all that older plans do about words is one of these, and keeps them.
+        """
+        if self._open("tokeniser.markup") and not _OLDER_PLANS_SAY.issubset(self.given):
+            self._set("tokeniser", "entities and tags of HTML, and links, tell no subject", markup=DROPPED)
+        listed = language_code(self.plan.vocabulary.file.removesuffix(WITH_PRIVATE))
+        if listed not in (None, ENGLISH_CODE) and self._open("tokeniser.stop_words"):
+            self._set("tokeniser", "the language of the public list", stop_words=listed)
 
     def _words(self) -> None:
         """As many words as the rule says, where a budget leaves them open. A list in a file is kept whole."""
@@ -206,19 +223,32 @@ class _Choosing:
         problem = f"adds words of the parties, which profile {self.profile.name!r} does not take: leave out {WITH_PRIVATE}"
         require(source in allowed or not both, "[vocabulary]", "file", given.file, problem)
         why = "as the list says" if listed else f"{self.profile.name} allows {', '.join(allowed)}"
-        self._set("vocabulary", why, source=source, file=listed or USUAL_LANGUAGE * (source == "file"))
+        spoken = self.plan.tokeniser.language
+        usual = spoken if spoken not in (None, ENGLISH_CODE) else USUAL_LANGUAGE
+        self._set("vocabulary", why, source=source, file=listed or (usual if source == "file" else ""))
 
     def _start(self) -> None:
-        """Topics of pairs of words, where the rule for short texts asks for them and the plan leaves the start open."""
+        """Topics of pairs of words, where the rule for short texts asks for them and the plan leaves the start open.
+
+        A plain start in another language than English, of which no vectors are installed.
+        """
         training, model, words = self.plan.training, self.model, self.plan.most_words
         said = training.start or training.vectors or training.continue_from
         told = training.documents and training.document_length and self.plan.privacy.unit != Unit.PERSON.value
         by_rule = model.short_by_pairs and model.budget_rounds and model.starts_public and not model.needs_public
         can_ask = self.hides and self.profile.aggregation.opened_by == "coordinator" and words <= MOST_PAIRED
-        if said or not (told and by_rule and can_ask):
+        if said:
             return
-        if asks_first(training.documents, training.document_length, self._topics, words, self.noise):
+        first = bool(told and by_rule and can_ask)
+        if first and asks_first(training.documents, training.document_length, self._topics, words, self.noise):
             self._set("training", START_RULE.why, start=MOMENTS)
+        elif self._foreign and model.starts_public and begins_public(self.profile) and self._open("training.rounds"):
+            self._set("training", "the word vectors that are installed are English", start=PLAIN)
+
+    @property
+    def _foreign(self) -> bool:
+        """Whether the plan names another language than English."""
+        return self.plan.language not in (None, ENGLISH_CODE)
 
     def _length(self) -> None:
         """As many epochs or rounds as the model needs, where the plan does not say."""
@@ -266,6 +296,7 @@ class _Choosing:
             digest = training.vectors_digest or (VectorSource(training.vectors).digest if named else "")
             self._set("training", SHARE_RULE.why, start_share=share, vectors_digest=digest)
         elif self._begins_public and training.start != PLAIN:
+            self._check_language()
             source = VectorSource(training.vectors) if training.vectors else self._usual_vectors()
             digest = training.vectors_digest or source.digest  # a role that begins nothing need not have the vectors
             self._set("training", "the vectors that are here", start=PUBLIC, vectors=source.name, vectors_digest=digest)
@@ -278,6 +309,14 @@ class _Choosing:
         training, model = self.plan.training, self.model
         among = model.among_embeddings and not training.start and not training.continue_from and self._embeds
         return training.start == PUBLIC or bool(training.vectors) or model.needs_public or among
+
+    def _check_language(self) -> None:
+        """Refuses to begin in another language than English at the vectors that are installed, which are English."""
+        code, own = self.plan.language, self.plan.training
+        fine = not self._foreign or bool(own.vectors) or (self.model.among_embeddings and self._embeds)
+        problem = f"needs word vectors of {language_name(code or ENGLISH_CODE)}, and those that are installed are English"
+        instead = "name a file of vectors (--vectors FILE), or begin plainly (--start plain)"
+        require(fine, "[training]", "start", own.start or self.plan.model.name, problem, instead=instead)
 
     @property
     def _embeds(self) -> bool:
@@ -347,6 +386,7 @@ def settings_to_go_on(plan: Plan, *, own_corpus: bool) -> dict[str, Any]:
     """The settings of a plan, by dotted name, for a run that goes on from its model. Words come with the model."""
     found: dict[str, Any] = {"profile": plan.profile, "seed": plan.seed, "model.name": plan.model.name}
     found |= {f"model.settings.{name}": value for name, value in plan.model.settings.items()}
+    found |= {f"tokeniser.{name}": getattr(plan.tokeniser, name) for name in LATER}  # as the earlier words were found
     for section in ("tokeniser", "training", "privacy", "federation", *(() if own_corpus else ("corpus",))):
         chosen = getattr(plan, section)
         usual = type(chosen)()

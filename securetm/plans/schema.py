@@ -11,13 +11,24 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, Self
 
 from securetm.contracts import Budget, Profile, Unit
 from securetm.contracts.origin import LONGEST_REASON
-from securetm.corpus.public_words import frequent_words, language_code
+from securetm.corpus.languages import ENGLISH_CODE, language_code
+from securetm.corpus.public_words import frequent_words
 from securetm.corpus.text_embeddings import MAX_TOKENS, USUAL, TextEmbedder
-from securetm.corpus.tokeniser import LONGEST, Tokeniser
+from securetm.corpus.tokeniser import (
+    ENGLISH_LIST,
+    KEPT,
+    LATER,
+    LONGEST,
+    NO_LIST,
+    WORDS,
+    Tokeniser,
+    is_named,
+    stop_words_of,
+)
 from securetm.data_homes import COORDINATOR_OUT
 from securetm.errors import BadSetting
 from securetm.models.stored_model import StoredModel
@@ -105,18 +116,28 @@ class TokeniserChoice:
     """How texts become words; all parties do it alike."""
 
     lower: bool = True  # every letter becomes a small one
-    stop_words: str = "english"  # english, none, or a file with one word a line
+    stop_words: str = ENGLISH_LIST  # a language (english, sl), none, or a file with one word a line
     min_length: int = 3  # letters of the shortest word that is kept
     max_length: int = 40  # letters of the longest word that is kept
     numbers: bool = False  # whether numbers are words
     ngrams: int = 1  # words in the longest phrase that counts as one word
     pattern: str = ""  # a regular expression for words; nothing: the usual one
     longest: int = LONGEST  # words of the longest document; a longer one is refused when it is read
+    markup: Annotated[str, one_of(*LATER["markup"])] = KEPT  # of HTML: kept as text, or dropped, with links; entities decoded
+    hashtags: Annotated[str, one_of(*LATER["hashtags"])] = WORDS  # of #rain: its words, the whole, or none
+    names: Annotated[str, one_of(*LATER["names"])] = WORDS  # of @anna: its words, the whole, or none
+
+    @property
+    def language(self) -> str | None:
+        """The code of the language of the stop words; None where they are in a file, or there are none."""
+        return language_code(self.stop_words)
 
     def listed(self) -> str | tuple[str, ...]:
-        """Reads the stop words if they are in a file, else returns the name of the list."""
-        if self.stop_words in ("english", "none"):
-            return self.stop_words
+        """Reads the stop words of a file or of another language than English, else returns the name of the list."""
+        if self.stop_words == NO_LIST or self.language == ENGLISH_CODE:
+            return NO_LIST if self.language is None else ENGLISH_LIST
+        if self.language is not None:
+            return tuple(sorted(stop_words_of(self.stop_words)))
         try:
             return tuple(sorted(set(Path(self.stop_words).read_text("utf-8").split())))
         except (OSError, UnicodeDecodeError) as problem:
@@ -124,9 +145,11 @@ class TokeniserChoice:
 
     def make(self) -> Tokeniser:
         """Makes the tokeniser of this plan."""
-        listed = self.stop_words if self.stop_words in ("english", "none") else Path(self.stop_words)
-        settings = {name: getattr(self, name) for name in ("lower", "min_length", "max_length", "numbers", "ngrams", "longest")}
-        return Tokeniser(stop_words=cast("Any", listed), pattern=self.pattern or None, **settings)
+        listed = self.stop_words if is_named(self.stop_words) else Path(self.stop_words)
+        own = {
+            name: getattr(self, name) for name in ("lower", "min_length", "max_length", "numbers", "ngrams", "longest", *LATER)
+        }
+        return Tokeniser(stop_words=listed, pattern=self.pattern or None, **own)
 
 
 @dataclass(frozen=True)
@@ -339,6 +362,11 @@ class Plan:
         """The number of words of a public list, or the most that the parties find together."""
         listed = self.vocabulary.public_words(self.tokeniser.make())
         return len(listed) if listed and self.vocabulary.source == "file" else self.vocabulary.max_words
+
+    @property
+    def language(self) -> str | None:
+        """The code of the language of the documents, as the public list says, or else the stop words; None: nothing says it."""
+        return self.vocabulary.language or self.tokeniser.language
 
     def tables(self) -> dict[str, Any]:
         """Returns the resolved plan as plain tables for JSON."""

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from securetm.contracts import Budget, Profile, Unit
-from securetm.corpus.public_words import language_code
+from securetm.corpus.languages import ENGLISH_CODE, language_code
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.errors import BadSetting
 from securetm.federation.budget.forecast import forecast_of, why_no_forecast
@@ -80,6 +80,13 @@ class PlanNotes:
     epsilon: float = 0.0  # that may be spent; 0: the profile's, or the largest below securetm's own limit on guesses
     public: str = ""  # why the list of words in a file is public
     noise: float = 0.0  # of a round, where several trainings share the budget; 0: as epsilon says
+    spoken: str = ""  # the code of the documents' language, where it is seen and no English
+    has_parties: bool = False  # whether a column of the documents names who holds each
+
+    @property
+    def code(self) -> str | None:
+        """The code of the language that the list or the documents are in; None: nobody says it."""
+        return language_code(self.language) or self.spoken or None
 
     def __post_init__(self) -> None:
         """Refuses a length that no document has, and an epsilon that no run can spend."""
@@ -104,6 +111,7 @@ def plan_of(
         "federation": {"parties": parties} if hidden else {},
         "model": {"name": best.model, "n_topics": best.topics} if best else {},
         "privacy": _privacy(answers, profile, notes, said) if hidden else {},
+        "tokeniser": {"stop_words": notes.spoken} if notes.spoken and not profile.budget and not listed else {},
         "vocabulary": {**listed, **({"max_words": best.words} if best is not None and not whole else {})},
         "origins": {"vocabulary": notes.public} if notes.public else {},
         "corpus": _corpus(notes, parties, hidden, said),
@@ -183,7 +191,8 @@ def _corpus(notes: PlanNotes, parties: int, hidden: bool, said: dict[str, str]) 
         return {}
     said["corpus"] = "of a simulation on one machine"
     person = {"person": notes.person} if notes.person and hidden else {}
-    return {"source": notes.corpus, "partition": "equal", "parties": parties, **person}
+    dealt = {"partition": "column"} if notes.has_parties else {"partition": "equal", "parties": parties}
+    return {"source": notes.corpus, **dealt, **person}
 
 
 def plan_cost(agreement: Agreement, parties: int, documents: int, measured: ProfileCost) -> dict[str, Any]:
@@ -313,7 +322,7 @@ def _best(answers: Answers, profile: Profile, notes: PlanNotes) -> Forecast | No
         general_list=language_code(notes.language) is not None,
         length=notes.length,
     )
-    vectors = installed_vectors() is not None
+    vectors = installed_vectors() is not None and notes.code in (None, ENGLISH_CODE)
     usual = replace(setting, start=PUBLIC if vectors else PLAIN)
     return best_settings(setting, vectors=vectors) or forecast(usual)
 

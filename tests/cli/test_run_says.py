@@ -16,6 +16,7 @@ from rich.console import Console
 from securetm.cli.command import Output
 from securetm.federation.folder import reopen
 from securetm.federation.party_store import PartyStore
+from securetm.runs.finished import FinishedRun
 
 from .conftest import securetm
 
@@ -94,3 +95,42 @@ def test_a_party_with_few_documents_that_count_is_told_how_many(tmp_path: Path, 
     said = securetm(*RUN.split(), "--out", "runs/one")
     assert said.code == 0, said.err
     assert "west: only 5 of its 40 documents have an agreed word." in " ".join(said.err.split())
+
+
+SLOVENIAN = (
+    "Občina bo letos obnovila cesto med šolo in knjižnico, ki je zelo poškodovana.",
+    "Pes je ušel in ga ne najdemo, prosim pomagajte nam ga poiskati na obali.",
+    "Kdaj bo odprt bazen in koliko stane vstopnica za otroke, ki so v šoli?",
+    "Na tržnici smo kupili sveže jagode, solato in domači kruh, saj je bil lep dan.",
+)
+
+
+def test_posts_in_another_language_give_topics_of_its_words_with_no_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"party": f"p{n % 4}", "text": f"&quot;{SLOVENIAN[n % 3]}&quot; {SLOVENIAN[3]} <br>"} for n in range(120)]
+    Path("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    begun = ("run", "--corpus", "documents.jsonl", "--partition", "column", "--topics", "2", "--no-comparison", "--json")
+    free = (*begun, "--rounds", "3", "--set", "vocabulary.max_share=1")
+    said = securetm(*free, "--out", "free")
+    assert said.code == 0, said.err
+    assert "read as Slovenian, so its stop words are taken" in " ".join(said.err.split())
+    words = set(FinishedRun.open(Path("free")).vocabulary)
+    assert {"cesto", "pes", "bazen"} <= words
+    assert not words & {"med", "zelo", "bil", "smo", "nam", "quot"}
+    assert reopen(Path("free")).agreement.plan.tokeniser.stop_words == "sl"
+    own = securetm(*free, "--set", "tokeniser.stop_words=english", "--out", "own")
+    assert "the plan takes stop words of English" in " ".join(own.err.split())
+    assert own.code == 0, own.err
+
+
+def test_no_plan_with_a_budget_follows_from_the_language_of_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"text": SLOVENIAN[n % 4]} for n in range(400)]
+    Path("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    Path("words.txt").write_text("cesto\nšolo\nbazen\npes\njagode\n", encoding="utf-8")
+    begun = "run --corpus documents.jsonl --topics 2 --profile dp-central --rounds 1 --no-comparison --out private"
+    said = securetm(*begun.split(), "--start", "plain", "--vocabulary", "words.txt", "--public", "vocabulary=of a test")
+    assert "the plan takes stop words of English" in " ".join(said.err.split())
+    assert reopen(Path("private")).agreement.plan.tokeniser.stop_words == "english"

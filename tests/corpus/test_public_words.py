@@ -10,13 +10,12 @@ import pytest
 import wordfreq
 
 from securetm.corpus import public_words
+from securetm.corpus.languages import LANGUAGES, language_code, language_of
 from securetm.corpus.public_words import (
-    LANGUAGES,
     READ,
     expected,
     frequent_words,
     kept_list,
-    language_code,
     public_shares,
 )
 from securetm.corpus.tokeniser import Tokeniser
@@ -118,3 +117,25 @@ def test_other_code_makes_another_list(cache: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(public_words.words_of_texts, "__file__", str(changed))
     kept_list("en", Tokeniser(), making)
     assert making.made == 2
+
+
+SPOKEN = {
+    "en": "The council will repair the road between the school and the library, which is in a very bad state.",
+    "sl": "Občina bo letos obnovila cesto med šolo in knjižnico, ki je že zelo poškodovana, zato se bo ta zaprla.",
+    "sh": "Općina će ove godine obnoviti cestu između škole i knjižnice, koja je već jako oštećena, pa će biti zatvorena.",
+    "de": "Die Stadt wird in diesem Jahr die Straße zwischen der Schule und dem Museum erneuern, weil sie kaputt ist.",
+    "nl": "De gemeente gaat dit jaar de weg tussen de school en de bibliotheek herstellen, omdat die in slechte staat is.",
+    "es": "El ayuntamiento va a arreglar este año la calle entre la escuela y la biblioteca, que está en muy mal estado.",
+    "ru": "Город в этом году отремонтирует дорогу между школой и библиотекой, которая уже в очень плохом состоянии.",
+    "zh": "今年市政府将修复学校和图书馆之间的道路，因为它的状况非常糟糕。",
+    "ja": "市は今年、学校と図書館の間の道路を修理します。とても悪い状態だからです。",
+}
+
+
+@pytest.mark.parametrize("code", SPOKEN)
+def test_texts_tell_their_language(code: str) -> None:
+    assert language_of(Tokeniser(stop_words="none").pieces(SPOKEN[code])) == code
+
+
+def test_keywords_tell_no_language() -> None:
+    assert language_of("protein folding molecular kinetics neural network classifier".split()) is None

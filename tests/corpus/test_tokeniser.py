@@ -85,15 +85,28 @@ def test_ascii_texts_take_a_shorter_way_to_the_same_words(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["." * 200_000 + "x", "?!" * 100_000 + "x", "." + ")" * 200_000, "\n" + " " * 200_000, "a'" * 100_000]
+    "text",
+    [
+        *("." * 200_000 + "x", "?!" * 100_000 + "x", "." + ")" * 200_000, "\n" + " " * 200_000, "a'" * 100_000),
+        *("<a " * 70_000, "<a" + " " * 200_000, "[quote " * 30_000, "&amp;" * 40_000, "http://" * 30_000, "#" * 200_000),
+    ],
 )
 def test_no_text_takes_long(text: str) -> None:
-    assert worked(lambda: [ALL.pieces(text), ALL.pieces(text + "é")]) < 20  # the quadratic rule took minutes
+    clean = Tokeniser(markup="dropped", hashtags="none", names="none")
+    assert worked(lambda: [ALL.pieces(text), ALL.pieces(text + "é"), clean.pieces(text)]) < 20  # quadratic rules took minutes
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"ngrams": 0}, {"min_length": 0}, {"min_length": 50}, {"stop_words": "german"}, {"pattern": "("}, {"pattern": "(a)(b)"}],
+    [
+        {"ngrams": 0},
+        {"min_length": 0},
+        {"min_length": 50},
+        {"stop_words": "klingon"},
+        {"pattern": "("},
+        {"pattern": "(a)(b)"},
+        {"names": "all"},
+    ],
 )
 def test_bad_settings(wrong: dict[str, object]) -> None:
     with pytest.raises(BadSetting):
@@ -127,3 +140,39 @@ def test_prune() -> None:
 )
 def test_words(text: str, words: str) -> None:
     assert [word for sentence in Tokeniser().sentences(text) for word in sentence] == words.split()
+
+
+POST = (
+    '&quot;R&amp;amp;D&quot; <b>grows</b>&nbsp;&lt;p class="x"&gt;fast</p> [fullquote]no word[/fullquote] #rain @anna '
+    "https://t.co/x1y?a=b www.site.org x < y a > z anna@mail.org"
+)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentences"),
+    [
+        ({"markup": "dropped"}, [["grows"], ["fast"], ["word", "rain", "anna", "anna", "mail", "org"]]),
+        (
+            {"markup": "dropped", "hashtags": "whole", "names": "none"},
+            [["grows"], ["fast"], ["word", "#rain", "anna", "mail", "org"]],
+        ),
+        (
+            {"markup": "dropped", "hashtags": "none", "names": "whole"},
+            [["grows"], ["fast"], ["word", "@anna", "anna", "mail", "org"]],
+        ),
+    ],
+)
+def test_markup_is_no_word_and_signs_are_by_choice(settings: dict[str, str], sentences: list[list[str]]) -> None:
+    assert Tokeniser(**settings).sentences(POST) == sentences  # type: ignore[arg-type]
+    older = {word for one in Tokeniser().sentences(POST) for word in one}
+    assert {"amp", "quot", "nbsp", "fullquote", "https"} <= older
+
+
+def test_stop_words_of_a_language_go_by_its_name_and_are_written_down_as_words() -> None:
+    for name in ("sl", "slovenian", "Slovenian"):
+        assert Tokeniser(stop_words=name).sentences("Kot tudi ali kaj samo je šola") == [["šola"]]
+    written = Tokeniser(stop_words="de").settings()
+    assert written is not None
+    assert {"und", "nicht"} <= set(written["stop_words"])  # another version of the word lists changes no model
+    assert Tokeniser.of_settings(written).sentences("Die Schule und nicht der Hund") == [["schule", "hund"]]
+    assert "markup" not in (Tokeniser().settings() or {})  # as in files that are older

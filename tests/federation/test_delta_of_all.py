@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -105,8 +106,13 @@ def test_a_party_judges_delta_by_what_all_say_that_they_hold(announced: Path, tm
     with pytest.raises(DeltaTooLarge, match="not below 1 / 200"):
         organisations.prepared("numpy")
     (organisations.file("numpy").parent / "plan.toml").write_text(plan_with_delta(organisations.plan, 0.0009), "utf-8")
-    (told,) = organisations.prepared("numpy").warnings
+    joining = organisations.prepared("numpy")
+    (told,) = joining.warnings
     assert "N = 200 documents" in told
+    slovenian = tmp_path / "posts.csv"
+    slovenian.write_text("text\n" + "Občina bo letos obnovila cesto med šolo in muzejem ker je že zelo slaba\n" * 5, "utf-8")
+    theirs = replace(joining.file, data=replace(joining.file.data, source=str(slovenian)))
+    assert "read as Slovenian" in replace(joining, file=theirs).warnings[-1]  # who holds them is told, and nobody else
 
 
 def test_the_coordinator_refuses_it_before_it_invites_anybody(announced: Path, tmp_path: Path) -> None:

@@ -75,3 +75,26 @@ def test_what_is_outside_its_limits_is_refused_with_what_is_allowed() -> None:
     ):
         with pytest.raises(BadSetting, match=said):
             decode(table, "a test")
+
+
+def test_a_plan_of_before_keeps_its_words_and_its_digest(tmp_path: Path) -> None:
+    """A plan that says all that older ones do about words, and nothing of markup, is read as it was."""
+    older = {"tokeniser": {"lower": True, "numbers": False, "longest": 1000000, "stop_words": "english"}}
+    request = {"profile": "masked", "vocabulary": {"file": "english", "max_words": 50}}
+    kept, new = recommended({**request, **older}, "a test").plan, recommended(request, "a test").plan
+    assert (kept.tokeniser.markup, new.tokeniser.markup) == ("kept", "dropped")
+    assert kept.tokeniser == decode({}, "run.json").tokeniser  # nor does the record of an older run say anything
+    assert agree(kept).digest != agree(new).digest
+    named = decode({**request, "tokeniser": {"hashtags": "none"}}, "run.json")
+    assert agree(named).digest != agree(decode(request, "run.json")).digest
+
+
+def test_a_language_chooses_stop_words_list_and_start() -> None:
+    """Vectors that are installed are English: another language begins plainly, or with vectors that somebody names."""
+    request = {"profile": "dp-distributed", "model": {"n_topics": 3}, "training": {"documents": 2000, "document_length": 30.0}}
+    found = recommended({**request, "vocabulary": {"file": "slovenian", "max_words": 50}}, "a test")
+    assert (found.plan.tokeniser.stop_words, found.plan.training.start) == ("sl", "plain")
+    assert agree(found.plan).vectors is None
+    with pytest.raises(BadSetting, match="Slovenian"):
+        recommended({**request, "tokeniser": {"stop_words": "sl"}, "training": {"start": "public"}}, "a test")
+    assert recommended(request, "a test").plan.training.start == ""

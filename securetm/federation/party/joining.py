@@ -18,6 +18,7 @@ from securetm.answers.block_answers import IN_PROCESS
 from securetm.contracts import Engine, Least, Unit
 from securetm.contracts.origin import OriginKind, StartingInput
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.records import Columns
 from securetm.credentials.diagnosis import check_own, now_utc
 from securetm.credentials.homes import KEYS, check_accepted
 from securetm.credentials.keys import Keys, Passphrase
@@ -47,7 +48,7 @@ from securetm.federation.questions import HELD_OUT, TRAIN, before_training
 from securetm.federation.refusal_errors import NotAllowedHere, reason_of
 from securetm.federation.release import MODEL, RELEASE
 from securetm.federation.soundness import agreed_apart
-from securetm.federation.sources import read_under
+from securetm.federation.sources import foreign_language, language_said, read_under
 from securetm.plans.agreement import Agreement
 from securetm.plans.origins import accepted_as, entries_of
 from securetm.plans.party_file import PartyFile, PolicyChoice
@@ -86,7 +87,10 @@ class Joining:
     def warnings(self) -> tuple[str, ...]:
         """What the party's user should know before it takes part, and nobody else is told."""
         said = delta_said(self.agreement, self.units)
-        return () if said is None else (said.rstrip("."),)
+        plan, data = self.agreement.plan, self.file.data
+        code = foreign_language(plan, self.file.place(data.source), Columns(**data.columns()))
+        told = [] if code is None else [language_said(code, plan, taken=False)]
+        return tuple(one.rstrip(".") for one in (*([] if said is None else [said]), *told))
 
     @property
     def units(self) -> int:
