@@ -238,7 +238,8 @@ def _make_keys(home: Path, load: PlannedSession) -> None:
     entries = []
     for name in (COORDINATOR, *load.members):
         keys = make_keys(home / name, None)
-        entries.append(Member(name, keys.public_identity, authority.issue(name, keys.tls_public_key, (name,), since, 1)))
+        certificate = authority.issue(name, keys.tls_public_key, (name,), since, 1)
+        entries.append(Member(name, keys.public_identity, certificate, lasting=keys.public.lasting))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"

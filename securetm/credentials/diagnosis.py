@@ -34,7 +34,8 @@ def now_utc() -> datetime:
 def check_own(me: str, keys: Keys, roster: FederationRoster, now: datetime) -> Member:
     """Returns this member's entry, or says why its keys and the roster do not go together. Run before anything is dialed."""
     member = roster.member(me)
-    if member.identity != keys.public_identity:
+    roster.check_protocol()
+    if member.public != keys.public:
         raise IdentityOfAnotherKey(me, str(keys.folder))
     if member.certificate.public_key != keys.tls_public_key:
         raise CertificateOfAnotherKey(me, str(keys.folder))

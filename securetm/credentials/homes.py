@@ -26,7 +26,15 @@ from securetm.credentials.keys import (
     pem_of,
     public_der,
 )
-from securetm.credentials.roster import COORDINATOR, FederationRoster, Member, check_name, read_roster, write_roster
+from securetm.credentials.roster import (
+    COORDINATOR,
+    DowngradedRoster,
+    FederationRoster,
+    Member,
+    check_name,
+    read_roster,
+    write_roster,
+)
 from securetm.credentials.strict_toml import bytes_of
 from securetm.data_homes import data_home
 from securetm.errors import Mistake
@@ -73,6 +81,8 @@ def check_succession(known: FederationRoster | None, roster: FederationRoster) -
             federation=roster.federation,
             known=known.federation,
         )
+    if roster.protocol < known.protocol:
+        raise DowngradedRoster(roster.federation, roster.version)
     if roster.version < known.version:
         raise Mistake(
             "this is roster {found} of federation {federation}, and roster {known} was accepted here before",
@@ -144,8 +154,9 @@ def waiting_request(home: Path) -> KeyRequest:
 
 
 def fits(member: Member, request: KeyRequest) -> bool:
-    """Whether the member's entry has the keys of this request."""
-    return (member.identity, member.certificate.public_key) == (request.identity, request.tls_public_key)
+    """Whether the member's entry has the keys of this request. A roster of protocol 3 has no lasting ones."""
+    same = (member.identity, member.certificate.public_key) == (request.identity, request.tls_public_key)
+    return same and member.lasting in (b"", request.lasting)
 
 
 def new_keys(home: Path, name: str, passphrase: Passphrase | None = None, holds: int = 0) -> KeyRequest:
@@ -165,11 +176,15 @@ def new_keys(home: Path, name: str, passphrase: Passphrase | None = None, holds:
     return request
 
 
-def announced(home: Path, holds: int, passphrase: Passphrase | None) -> KeyRequest:
-    """Changes how much the organisation says that it holds at least, in the request for its present or waiting keys."""
+def announced(home: Path, holds: int | None, passphrase: Passphrase | None) -> KeyRequest:
+    """Changes how much the organisation says that it holds at least, in the request for its present or waiting keys.
+
+    One from before protocol 4 gets the lasting keys of its identity. Without a number, the one that it says stays.
+    """
     folder = home / KEYS
     folder = folder / NEXT if (folder / NEXT / REQUEST).exists() else folder
-    request = announcing(request_in(folder), Keys.open(folder, passphrase), holds)
+    known = request_in(folder)
+    request = announcing(known, Keys.open(folder, passphrase), known.holds if holds is None else holds)
     write_request(folder / REQUEST, request)
     return request
 

@@ -21,7 +21,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from securetm.credentials.certificates import ORGANISATION, Certificate, day_and_time
 from securetm.credentials.diagnosis import WARNED, now_utc
-from securetm.credentials.homes import KEYS, accept, accepted_roster, check_succession, fits, new_keys, waiting_request
+from securetm.credentials.homes import KEYS, accept, accepted_roster, announced, check_succession, fits, new_keys, waiting_request
 from securetm.credentials.key_requests import KeyRequest
 from securetm.credentials.keys import REQUEST, Keys, Passphrase, ec_key, fingerprint_of, parsed_fingerprint, write_key
 from securetm.credentials.roster import COORDINATOR, FederationRoster, Member, check_address, read_roster, write_roster
@@ -193,7 +193,8 @@ class Issuing:
                 name=request.name,
             )
         before = {one.name: one for one in roster.everybody}.get(request.name)
-        if before and before.identity not in (request.identity, request.old_identity):
+        kept = before is None or before.lasting in (b"", request.lasting, request.old_lasting)
+        if before and (before.identity not in (request.identity, request.old_identity) or not kept):
             raise Mistake(
                 "the request of {name} has another identity than the roster of federation {federation}, which did not consent",
                 hint="somebody else may have sent it: ask the member by telephone; if its old keys are lost, "
@@ -202,14 +203,15 @@ class Issuing:
                 name=request.name,
             )
         if before and request.certificate is None and fits(before, request):  # the same request again, or another number
-            return roster if before.holds == request.holds else _with_member(roster, replace(before, holds=request.holds))
+            same = replace(before, holds=request.holds, lasting=request.lasting)
+            return roster if before == same else _with_member(roster, same)
         member = self._member(request, roster.address)
         gone = before.revocable - member.revocable if before else frozenset()
         return replace(_with_member(roster, member), revoked=roster.revoked | gone)
 
     def _member(self, request: KeyRequest, address: str) -> Member:
         certificate = request.certificate or self._issued(request.name, request.tls_public_key, address)
-        return Member(request.name, request.identity, certificate, request.holds)
+        return Member(request.name, request.identity, certificate, request.holds, request.lasting)
 
     def _issued(self, name: str, public_key: bytes, address: str) -> Certificate:
         if self.authority is None:
@@ -300,6 +302,7 @@ class RosterOperator:
         if not (self.home / KEYS / REQUEST).exists():
             return new_keys(self.home, COORDINATOR, self.passphrase)
         own = waiting_request(self.home)
+        own = own if own.lasting else announced(self.home, None, self.passphrase)
         require(own.name == COORDINATOR, "", "--home", str(self.home), f"holds the keys of {own.name}, not the coordinator's")
         return own
 

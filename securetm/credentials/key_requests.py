@@ -15,9 +15,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import NameOID
 
 from securetm.credentials.certificates import DAMAGED, Certificate, CertificateOfAnotherKey, check_form
-from securetm.credentials.keys import KEY, REQUEST, SIGNATURE, Keys, Purpose, is_signed, no_keys
+from securetm.credentials.hybrid_identity import FORMER_SIGNATURE, KEY, LASTING, SIGNATURE, PublicIdentity, Purpose
+from securetm.credentials.keys import REQUEST, Keys, no_keys
 from securetm.credentials.roster import check_name
-from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited, table_of
+from securetm.credentials.strict_toml import decoded, encoded, hexadecimal, quoted, read_limited, table_of
 from securetm.errors import Mistake
 from securetm.private_files import sync, writing
 from securetm.settings import placed, require
@@ -27,7 +28,10 @@ LONGEST = 65_536  # bytes of a request
 
 @dataclass(frozen=True)
 class KeyRequest:
-    """Who asks, with which keys. `old_identity` and `consent` are there where a member replaces its identity."""
+    """Who asks, with which keys. `old_identity` and `consent` are there where a member replaces its identity.
+
+    `lasting` are the keys of the identity beside Ed25519; requests from before protocol 4 have none.
+    """
 
     name: str
     identity: bytes
@@ -37,6 +41,13 @@ class KeyRequest:
     old_identity: bytes = b""
     consent: bytes = b""
     holds: int = 0  # documents, or persons where these name them, that it says it holds at least
+    lasting: bytes = b""
+    old_lasting: bytes = b""
+
+    @property
+    def public(self) -> PublicIdentity:
+        """The public keys of the identity."""
+        return PublicIdentity(self.identity, self.lasting)
 
     @property
     def tls_public_key(self) -> bytes:
@@ -49,7 +60,8 @@ class KeyRequest:
         """What the identity signs."""
         own = self.certificate.der if self.certificate else b""
         holds = (self.holds.to_bytes(8, "big"),) if self.holds else ()
-        return self.name.encode(), self.identity, self.signing_request, own, self.old_identity, *holds
+        lasting = (self.lasting, self.old_lasting) if self.lasting else ()
+        return self.name.encode(), self.identity, self.signing_request, own, self.old_identity, *lasting, *holds
 
     def text(self) -> str:
         """The request as a file."""
@@ -62,11 +74,19 @@ class KeyRequest:
         ]
         if self.certificate:
             lines.append(f"certificate = '''\n{self.certificate.pem.decode()}'''")
+        if self.lasting:
+            lines.append(f"lasting = {encoded(self.lasting)}")
         if self.old_identity:
-            lines += [f'old_identity = "{self.old_identity.hex()}"', f'consent = "{self.consent.hex()}"']
+            lines.append(f'old_identity = "{self.old_identity.hex()}"')
+            lines += [f"old_lasting = {encoded(self.old_lasting)}"] if self.old_lasting else []
+            lines.append(f"consent = {_signature_text(self.consent)}")
         if self.holds:
             lines.append(f"holds = {self.holds}")
-        return "\n".join((*lines, f'signature = "{self.signature.hex()}"', ""))
+        return "\n".join((*lines, f"signature = {_signature_text(self.signature)}", ""))
+
+
+def _signature_text(signature: bytes) -> str:
+    return f'"{signature.hex()}"' if len(signature) == FORMER_SIGNATURE else encoded(signature)
 
 
 @dataclass(frozen=True)
@@ -81,6 +101,8 @@ class _RequestTable:
     old_identity: str = ""
     consent: str = ""
     holds: int = 0
+    lasting: str = ""
+    old_lasting: str = ""
 
 
 def make_request(
@@ -90,15 +112,20 @@ def make_request(
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     signing = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(keys.tls_key, hashes.SHA256())
     request = KeyRequest(name, keys.public_identity, signing.public_bytes(Encoding.DER), certificate=certificate, holds=holds)
+    request = replace(request, lasting=keys.public.lasting)
     if replaced is not None and replaced.public_identity != request.identity:
-        consent = replaced.sign(Purpose.SUCCESSOR, name.encode(), request.identity)
-        request = replace(request, old_identity=replaced.public_identity, consent=consent)
+        consent = replaced.sign(Purpose.SUCCESSOR, name.encode(), request.identity, request.lasting)
+        old = replaced.public
+        request = replace(request, old_identity=old.ed25519, old_lasting=old.lasting, consent=consent)
     return replace(request, signature=keys.sign(Purpose.REQUEST, *request.signed_fields))
 
 
 def announcing(request: KeyRequest, keys: Keys, holds: int) -> KeyRequest:
-    """The same request, of the same keys, with another number of documents or persons that the organisation holds at least."""
-    changed = replace(request, holds=holds)
+    """The same request, of the same keys, with another number of documents or persons that the organisation holds at least.
+
+    One from before protocol 4 gets the lasting keys of its identity.
+    """
+    changed = replace(request, holds=holds, lasting=keys.public.lasting)
     return replace(changed, signature=keys.sign(Purpose.REQUEST, *changed.signed_fields))
 
 
@@ -122,15 +149,17 @@ def parsed_request(path: Path, tables: dict[str, Any]) -> KeyRequest:
 
 def _request(path: Path, table: _RequestTable) -> KeyRequest:
     name = check_name(table.name, path.name)
-    identity, signature = _bytes(path, table, "identity", KEY), _bytes(path, table, "signature", SIGNATURE)
+    identity, lasting = _bytes(path, table, "identity", KEY), _lasting(path, table, "lasting")
+    signature = _signature(path, table, "signature", lasting)
     require(table.holds >= 0, path.name, "holds", table.holds, "must be at least 0")
     own = Certificate.from_pem(table.certificate, table.name) if table.certificate else None
     if own is not None:
         check_form(own, table.name)
-    request = KeyRequest(name, identity, _signing_request(path, table), signature, own, holds=table.holds)
+    request = KeyRequest(name, identity, _signing_request(path, table), signature, own, holds=table.holds, lasting=lasting)
     if table.old_identity:
-        old, consent = _bytes(path, table, "old_identity", KEY), _bytes(path, table, "consent", SIGNATURE)
-        request = replace(request, old_identity=old, consent=consent)
+        old, old_lasting = _bytes(path, table, "old_identity", KEY), _lasting(path, table, "old_lasting")
+        consent = _signature(path, table, "consent", old_lasting)
+        request = replace(request, old_identity=old, old_lasting=old_lasting, consent=consent)
     _check(path, request)
     return request
 
@@ -143,10 +172,11 @@ def request_in(folder: Path) -> KeyRequest:
 
 
 def _check(path: Path, request: KeyRequest) -> None:
-    if not is_signed(request.identity, request.signature, Purpose.REQUEST, *request.signed_fields):
+    if not request.public.is_signed(request.signature, Purpose.REQUEST, *request.signed_fields):
         raise _damaged(str(path), "the signature of its identity is wrong")
-    successor = (request.name.encode(), request.identity)
-    if request.old_identity and not is_signed(request.old_identity, request.consent, Purpose.SUCCESSOR, *successor):
+    successor = (request.name.encode(), request.identity, *((request.lasting,) if request.lasting else ()))
+    old = PublicIdentity(request.old_identity, request.old_lasting)
+    if request.old_identity and not old.is_signed(request.consent, Purpose.SUCCESSOR, *successor):
         raise _damaged(str(path), "the signature of the identity that it replaces is wrong")
     if request.certificate and request.certificate.public_key != request.tls_public_key:
         raise CertificateOfAnotherKey(request.name, str(path))
@@ -154,6 +184,17 @@ def _check(path: Path, request: KeyRequest) -> None:
 
 def _bytes(path: Path, table: _RequestTable, setting: str, length: int) -> bytes:
     return hexadecimal(getattr(table, setting), length, path.name, setting)
+
+
+def _lasting(path: Path, table: _RequestTable, setting: str) -> bytes:
+    text = getattr(table, setting)
+    return decoded(text, LASTING, path.name, setting) if text else b""
+
+
+def _signature(path: Path, table: _RequestTable, setting: str, lasting: bytes) -> bytes:
+    if not lasting:
+        return _bytes(path, table, setting, FORMER_SIGNATURE)
+    return decoded(getattr(table, setting), SIGNATURE, path.name, setting)
 
 
 def _signing_request(path: Path, table: _RequestTable) -> bytes:

@@ -1,4 +1,4 @@
-"""An organisation's own keys: the Ed25519 identity that signs, the P-256 key of TLS, and the fingerprints of what is public.
+"""An organisation's own keys: the identity that signs, the P-256 key of TLS, and the fingerprints of what is public.
 
 No key is ever in a text that this module makes: not in `repr`, not in an error.
 """
@@ -13,13 +13,13 @@ import resource
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
-from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -30,47 +30,10 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from securetm.credentials.hybrid_identity import PrivateIdentity, PublicIdentity, Purpose
 from securetm.entropy import OperatingSystem
 from securetm.errors import Mistake, Unreadable
 from securetm.private_files import check_private, private_folder, sync, writing
-
-PROTOCOL = b"securetm credentials 1"  # comes before every label
-KEY = 32  # bytes of an Ed25519 key, public or private
-SIGNATURE = 64
-
-
-class Purpose(Enum):
-    """The purpose of a signature or a hash. The text is in the bytes."""
-
-    ROSTER = "roster"  # the digest of a roster
-    CONSENT = "consent to a roster"  # a member's signature of it
-    REQUEST = "request for a place in a roster"
-    SUCCESSOR = "new identity of a member"  # the old identity's signature of the new one
-    HELLO = "hello of a party"  # the first message of a connection
-    WELCOME = "welcome of a coordinator"
-    OFFER = "offer of a channel through a relay"  # the coordinator's key
-    REPORT = "report on a run"  # the digest of a page, by whoever answers for the data
-    ANSWER = "answer to an offer of a channel"  # the party's key
-
-
-def purposed(purpose: Purpose, *fields: bytes) -> bytes:
-    """The bytes that are signed or hashed: protocol, label and fields, each after its length in four bytes."""
-    return b"".join(len(part).to_bytes(4, "big") + part for part in (PROTOCOL, purpose.value.encode(), *fields))
-
-
-def digest_for(purpose: Purpose, *fields: bytes) -> bytes:
-    """The SHA-256 of these fields for one purpose."""
-    return hashlib.sha256(purposed(purpose, *fields)).digest()
-
-
-def is_signed(identity: bytes, signature: bytes, purpose: Purpose, *fields: bytes) -> bool:
-    """Whether that public identity signed these fields for this purpose."""
-    try:
-        Ed25519PublicKey.from_public_bytes(identity).verify(signature, purposed(purpose, *fields))
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
 
 CURVES = ("secp256r1", "secp384r1")  # that a TLS key may be on
 DIGITS, GROUP = 60, 5  # 10^60 is 199 bits: two contents with one fingerprint take about 2^99 trials
@@ -135,6 +98,16 @@ class Keys:
         """The public key of the identity, as rosters pin it."""
         return Ed25519PrivateKey.from_private_bytes(self.identity).public_key().public_bytes_raw()
 
+    @cached_property
+    def private(self) -> PrivateIdentity:
+        """The identity with all its keys, to sign and to open what was sealed for this member."""
+        return PrivateIdentity(self.identity)
+
+    @property
+    def public(self) -> PublicIdentity:
+        """All public keys of the identity, as rosters pin them."""
+        return self.private.public
+
     @property
     def tls_public_key(self) -> bytes:
         """The public key of TLS, in DER."""
@@ -149,7 +122,7 @@ class Keys:
 
     def sign(self, purpose: Purpose, *fields: bytes) -> bytes:
         """The signature of this identity over these fields, for this purpose alone."""
-        return Ed25519PrivateKey.from_private_bytes(self.identity).sign(purposed(purpose, *fields))
+        return self.private.sign(purpose, *fields)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("private keys are not copied into other processes or files")

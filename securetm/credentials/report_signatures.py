@@ -12,20 +12,10 @@ from pathlib import Path
 
 from securetm.credentials.homes import KEYS, found_home
 from securetm.credentials.key_requests import parsed_request, request_in
-from securetm.credentials.keys import (
-    KEY,
-    REQUEST,
-    SIGNATURE,
-    Keys,
-    Passphrase,
-    Purpose,
-    fingerprint_of,
-    is_signed,
-    parsed_fingerprint,
-    same_fingerprint,
-)
+from securetm.credentials.hybrid_identity import FORMER_SIGNATURE, KEY, LASTING, SIGNATURE, PublicIdentity, Purpose
+from securetm.credentials.keys import REQUEST, Keys, Passphrase, fingerprint_of, parsed_fingerprint, same_fingerprint
 from securetm.credentials.roster import COORDINATOR, LONGEST_ROSTER, check_name, parsed_roster
-from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited, table_of
+from securetm.credentials.strict_toml import decoded, encoded, hexadecimal, quoted, read_limited, table_of
 from securetm.errors import Mistake, Misuse, NoSuchPath, Unreadable
 from securetm.settings import placed, require
 
@@ -39,8 +29,8 @@ class SignedFileChanged(Misuse):
     hint = "ask for the file again, or for a new signature; do not rely on this one"
 
 
-ENDING, FORMAT, PARTY = ".sig", 1, "party"
-_LONGEST = 10_000  # bytes of a signature's file
+ENDING, FORMAT, FORMER_FORMAT, PARTY = ".sig", 2, 1, "party"  # by the former format, Ed25519 signed alone
+_LONGEST = 20_000  # bytes of a signature's file
 _DIGEST = 32
 
 
@@ -54,7 +44,13 @@ class ReportSignature:
     run: str
     run_digest: str
     identity: bytes
+    lasting: bytes = b""
     signature: bytes = b""
+
+    @property
+    def public(self) -> PublicIdentity:
+        """The public keys of the signer, as the file states them."""
+        return PublicIdentity(self.identity, self.lasting)
 
     @property
     def signed_fields(self) -> tuple[bytes, ...]:
@@ -69,7 +65,8 @@ class ReportSignature:
             f'sha256 = "{self.sha256.hex()}"',
             *(f"{name} = {quoted(getattr(self, name))}" for name in ("role", "name", "run", "run_digest")),
             f'identity = "{self.identity.hex()}"',
-            f'signature = "{self.signature.hex()}"',
+            f"lasting = {encoded(self.lasting)}",
+            f"signature = {encoded(self.signature)}",
         ]
         return "\n".join((*lines, ""))
 
@@ -84,6 +81,7 @@ class _ReportSignatureTable:
     run_digest: str
     identity: str
     signature: str
+    lasting: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,8 @@ class Signer:
 
     def sign(self, content: bytes, run: str, run_digest: str) -> ReportSignature:
         """The signature under the bytes of a file."""
-        made = ReportSignature(hashlib.sha256(content).digest(), PARTY, self.name, run, run_digest, self.keys.public_identity)
+        own = self.keys.public
+        made = ReportSignature(hashlib.sha256(content).digest(), PARTY, self.name, run, run_digest, own.ed25519, own.lasting)
         return ReportSignature(**{**vars(made), "signature": self.keys.sign(Purpose.REPORT, *made.signed_fields)})
 
 
@@ -116,7 +115,14 @@ def read_signature(path: Path) -> ReportSignature:
     """Reads the file of a signature, without checking it."""
     with placed(path):
         table = table_of(_ReportSignatureTable, read_limited(path, _LONGEST), path.name)
-        require(table.format == FORMAT, path.name, "format", table.format, f"is not known; this version reads format {FORMAT}")
+        is_former = table.format == FORMER_FORMAT
+        known = f"is not known; this version reads formats {FORMER_FORMAT} and {FORMAT}"
+        require(is_former or table.format == FORMAT, path.name, "format", table.format, known)
+        if is_former:
+            keys = (b"", hexadecimal(table.signature, FORMER_SIGNATURE, path.name, "signature"))
+        else:
+            lasting = decoded(table.lasting, LASTING, path.name, "lasting")
+            keys = (lasting, decoded(table.signature, SIGNATURE, path.name, "signature"))
         return ReportSignature(
             hexadecimal(table.sha256, _DIGEST, path.name, "sha256"),
             table.role,
@@ -124,7 +130,7 @@ def read_signature(path: Path) -> ReportSignature:
             table.run,
             table.run_digest,
             hexadecimal(table.identity, KEY, path.name, "identity"),
-            hexadecimal(table.signature, SIGNATURE, path.name, "signature"),
+            *keys,
         )
 
 
@@ -136,7 +142,7 @@ def verified(file: Path, signature: Path, trusted: str) -> ReportSignature:
     if signed.role != PARTY or signed.name == COORDINATOR:
         raise _another_role(signed.name, signed.role)
     _check_key(signed, trusted)
-    if not is_signed(signed.identity, signed.signature, Purpose.REPORT, *signed.signed_fields):
+    if not signed.public.is_signed(signed.signature, Purpose.REPORT, *signed.signed_fields):
         raise Mistake(
             "the signature of {name} in {path} is wrong",
             hint="the file was changed after it was signed, or was signed for something else: ask the signer for it again",
@@ -159,7 +165,7 @@ def _check_key(signed: ReportSignature, trusted: str) -> None:
     """Refuses a key that is not the one that is trusted for that name."""
     own, told = fingerprint_of(signed.identity), parsed_fingerprint(trusted)
     read_out = told is not None and same_fingerprint(told, own)
-    if not read_out and (told is not None or _identity_in(Path(trusted), signed.name, own) != signed.identity):
+    if not read_out and (told is not None or not _is_of(signed, _keys_in(Path(trusted), signed.name, own))):
         raise Mistake(
             "the signature in the name of {name} is by the key {fingerprint}, and that is not the key in {trusted}",
             hint="compare fingerprints by telephone (`securetm keys show`), and take the newest roster",
@@ -169,12 +175,17 @@ def _check_key(signed: ReportSignature, trusted: str) -> None:
         )
 
 
-def _identity_in(path: Path, name: str, own: str) -> bytes:
-    """The identity of that name in a roster or a request. Refuses a signer whose key the roster revokes."""
+def _is_of(signed: ReportSignature, trusted: PublicIdentity) -> bool:
+    """Whether these are the trusted keys. A signature by Ed25519 alone does not count where a lasting key is trusted."""
+    return signed.identity == trusted.ed25519 and trusted.lasting in (b"", signed.lasting)
+
+
+def _keys_in(path: Path, name: str, own: str) -> PublicIdentity:
+    """The keys of that name in a roster or a request. Refuses a signer whose key the roster revokes."""
     tables = read_limited(path, LONGEST_ROSTER)
     if "signing_request" in tables:
         request = parsed_request(path, tables)
-        return request.identity if request.name == name else b""
+        return request.public if request.name == name else PublicIdentity(b"")
     roster = parsed_roster(path, tables)
     if own in roster.revoked:
         raise Mistake(
@@ -183,7 +194,7 @@ def _identity_in(path: Path, name: str, own: str) -> bytes:
             name=name,
             roster=str(path),
         )
-    return roster.member(name).identity
+    return roster.member(name).public
 
 
 def _another_role(name: str, role: str) -> Mistake:

@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from securetm.credentials.certificates import Certificate, check_form, day_and_time
-from securetm.credentials.keys import (
+from securetm.credentials.hybrid_identity import (
+    FORMER,
+    FORMER_SIGNATURE,
     KEY,
+    LASTING,
     SIGNATURE,
-    Keys,
+    PublicIdentity,
     Purpose,
     digest_for,
-    fingerprint,
-    fingerprint_of,
-    is_signed,
-    parsed_fingerprint,
 )
-from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited, table_of
+from securetm.credentials.keys import Keys, fingerprint, fingerprint_of, parsed_fingerprint
+from securetm.credentials.strict_toml import decoded, encoded, hexadecimal, quoted, read_limited, table_of
 from securetm.errors import Mistake, Misuse
 from securetm.private_files import sync
 from securetm.settings import placed, require
@@ -57,6 +57,23 @@ class BadRosterSignature(Misuse):
     hint = "ask for the file again, and compare fingerprints by telephone (`securetm keys show roster.toml`)"
 
 
+class FormerRoster(Misuse):
+    """roster {version} of federation {federation} is of protocol 3: its keys do not outlast a quantum computer"""
+
+    federation: str
+    version: int
+    hint = "each member sends `securetm keys request`, the operator issues all of them, and each member accepts that roster"
+
+
+class DowngradedRoster(Misuse):
+    """roster {version} of federation {federation} is of protocol 3, and one of protocol 4 was accepted here before"""
+
+    federation: str
+    version: int
+    hint = "keys that outlast a quantum computer are not given up again: ask the coordinator's operator why"
+
+
+PROTOCOL, FORMER_PROTOCOL = 4, 3  # by the former one, members have an Ed25519 key alone
 COORDINATOR = "coordinator"
 LONGEST_NAME = 63  # letters of one label of a name on the network
 _NAME = re.compile(rf"[a-z0-9](?:[a-z0-9-]{{0,{LONGEST_NAME - 2}}}[a-z0-9])?")
@@ -91,6 +108,12 @@ class Member:
     identity: bytes
     certificate: Certificate
     holds: int = 0  # at least so many documents; where these name persons, so many persons. 0: it says nothing
+    lasting: bytes = b""  # the keys of its identity beside Ed25519: ML-DSA-65, X25519, ML-KEM-768
+
+    @property
+    def public(self) -> PublicIdentity:
+        """All public keys of its identity."""
+        return PublicIdentity(self.identity, self.lasting)
 
     @property
     def fingerprint(self) -> str:
@@ -123,6 +146,28 @@ class FederationRoster:
         check_address(self.address, "the roster")
         _check_members(self)
         _check_revocations(self)
+
+    @property
+    def protocol(self) -> int:
+        """4 if all members have keys that outlast a quantum computer, 3 if none has."""
+        return PROTOCOL if self.coordinator.lasting else FORMER_PROTOCOL
+
+    def check_alike(self) -> None:
+        """Refuses a roster on its way from protocol 3 to 4: all members move together."""
+        lacking = tuple(one.name for one in self.everybody if not one.lasting)
+        if lacking and len(lacking) <= len(self.parties):
+            raise Mistake(
+                "the roster of federation {federation} has no key of {names} that outlasts a quantum computer, and such keys of "
+                "the others",
+                hint="all members move to protocol 4 together: `securetm keys issue` with a new `securetm keys request` of each",
+                federation=self.federation,
+                names=lacking[:10],
+            )
+
+    def check_protocol(self) -> None:
+        """Refuses a roster of the former protocol: it is read, and no run begins with it."""
+        if self.protocol != PROTOCOL:
+            raise FormerRoster(self.federation, self.version)
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -160,12 +205,19 @@ class FederationRoster:
     @cached_property
     def digest(self) -> bytes:
         """The SHA-256 of everything but the signatures. Two rosters with one digest say the same."""
-        entries = (part for one in self.everybody for part in (one.name.encode(), one.identity, one.certificate.der))
+        self.check_alike()
+        is_former = self.protocol == FORMER_PROTOCOL
+        entries = (
+            part
+            for one in self.everybody
+            for part in (one.name.encode(), one.identity, *(() if is_former else (one.lasting,)), one.certificate.der)
+        )
         counts = (self.version, len(self.parties), len(self.revoked))
         numbers = (count.to_bytes(8, "big") for count in counts)
         revoked = (one.encode() for one in sorted(self.revoked))
         told = (part for one in self.parties if one.holds for part in (one.name.encode(), one.holds.to_bytes(8, "big")))
-        return digest_for(Purpose.ROSTER, self.federation.encode(), *numbers, self.address.encode(), *entries, *revoked, *told)
+        said = (self.federation.encode(), *numbers, self.address.encode(), *entries, *revoked, *told)
+        return digest_for(Purpose.ROSTER, *said, **({"protocol": FORMER} if is_former else {}))
 
     @property
     def fingerprint(self) -> str:
@@ -185,8 +237,8 @@ class FederationRoster:
     def with_signatures(self, signatures: Mapping[str, bytes]) -> FederationRoster:
         """The same roster with these signatures. Each must be right."""
         for name, signature in signatures.items():
-            identity = self.member(name).identity
-            if not is_signed(identity, signature, Purpose.CONSENT, self.federation.encode(), self.digest):
+            public = self.member(name).public
+            if not public.is_signed(signature, Purpose.CONSENT, self.federation.encode(), self.digest):
                 raise BadRosterSignature(self.federation, name)
         return replace(self, signatures=dict(sorted(signatures.items())))
 
@@ -270,6 +322,8 @@ def _what(before: Member | None, after: Member | None) -> str:
         return "came" if before is None else "left"
     if before.identity != after.identity:
         return "identity changed"
+    if before.lasting != after.lasting:
+        return "lasting keys came"
     if before.certificate.public_key != after.certificate.public_key:
         return "TLS key changed"
     if before.certificate.der != after.certificate.der:
@@ -277,7 +331,7 @@ def _what(before: Member | None, after: Member | None) -> str:
     return STAYS if before.holds == after.holds else "other number"
 
 
-LONGEST_ROSTER = 4 * 2**20  # bytes of a roster: 2,000 members take 2.5 MiB
+LONGEST_ROSTER = 24 * 2**20  # bytes of a roster: 2,000 members that have all signed take 21 MiB
 
 
 @dataclass(frozen=True)
@@ -290,6 +344,7 @@ class _RosterTable:
     member: tuple[dict[str, Any], ...] = ()
     signature: tuple[dict[str, Any], ...] = ()
     revoked: tuple[str, ...] = ()
+    protocol: int = FORMER_PROTOCOL
 
 
 @dataclass(frozen=True)
@@ -297,6 +352,7 @@ class _CoordinatorTable:
     address: str
     identity: str
     certificate: str
+    lasting: str = ""
     name: str = COORDINATOR
 
 
@@ -305,6 +361,7 @@ class _MemberTable:
     name: str
     identity: str
     certificate: str
+    lasting: str = ""
     holds: int = 0
 
 
@@ -330,16 +387,23 @@ def _roster(tables: dict[str, Any], where: str) -> FederationRoster:
     coordinator = table_of(_CoordinatorTable, table.coordinator, f"[coordinator] of {where}")
     places = (f"[[member]] {number} of {where}" for number in range(1, len(table.member) + 1))
     parties = tuple(_member(table_of(_MemberTable, one, at), at) for one, at in zip(table.member, places, strict=True))
-    first = _member(_MemberTable(coordinator.name, coordinator.identity, coordinator.certificate), f"[coordinator] of {where}")
+    own = _MemberTable(coordinator.name, coordinator.identity, coordinator.certificate, coordinator.lasting)
+    first = _member(own, f"[coordinator] of {where}")
     revoked = frozenset(_fingerprint(one, where) for one in table.revoked)
+    known = table.protocol in (PROTOCOL, FORMER_PROTOCOL)
+    require(known, where, "protocol", table.protocol, "is not known; this version of securetm reads 3 and 4")
     roster = FederationRoster(table.federation, table.version, coordinator.address, first, parties, revoked)
+    roster.check_alike()
+    as_said = "must be 4 where members have lasting keys, and else 3"
+    require(table.protocol == roster.protocol, where, "protocol", table.protocol, as_said)
     return roster.with_signatures(_signatures(roster, table.signature, where))
 
 
 def _member(table: _MemberTable, where: str) -> Member:
     name = check_name(table.name, where)
     identity = hexadecimal(table.identity, KEY, where, "identity")
-    return Member(name, identity, Certificate.from_pem(table.certificate, name), table.holds)
+    lasting = decoded(table.lasting, LASTING, where, "lasting") if table.lasting else b""
+    return Member(name, identity, Certificate.from_pem(table.certificate, name), table.holds, lasting)
 
 
 def _fingerprint(text: str, where: str) -> str:
@@ -355,7 +419,10 @@ def _signatures(roster: FederationRoster, tables: tuple[dict[str, Any], ...], wh
         table = table_of(_SignatureTable, one, place)
         if table.member in found:
             raise DuplicateMember(roster.federation, "signature", (table.member[:100],))
-        found[table.member] = hexadecimal(table.signature, SIGNATURE, place, "signature")
+        if roster.protocol == FORMER_PROTOCOL:
+            found[table.member] = hexadecimal(table.signature, FORMER_SIGNATURE, place, "signature")
+        else:
+            found[table.member] = decoded(table.signature, SIGNATURE, place, "signature")
     return found
 
 
@@ -374,11 +441,13 @@ def roster_text(roster: FederationRoster) -> str:
         _HEAD + f"# Fingerprint: {roster.fingerprint}",
         f"federation = {quoted(roster.federation)}\nversion = {roster.version}",
     ]
+    parts[1] += f"\nprotocol = {PROTOCOL}" if roster.protocol == PROTOCOL else ""
     parts[1] += f"\nrevoked = [\n{revoked}]" if revoked else ""
     parts.append(f"[coordinator]\n{_entry(roster.coordinator)}\naddress = {quoted(roster.address)}")
     parts += [f"[[member]]\n{_entry(one)}" for one in roster.parties]
     for name, signature in roster.signatures.items():
-        parts.append(f'[[signature]]\nmember = {quoted(name)}\nsignature = "{signature.hex()}"')
+        text = f'"{signature.hex()}"' if roster.protocol == FORMER_PROTOCOL else encoded(signature)
+        parts.append(f"[[signature]]\nmember = {quoted(name)}\nsignature = {text}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -394,4 +463,6 @@ def write_roster(path: Path, roster: FederationRoster) -> None:
 def _entry(member: Member) -> str:
     certificate = member.certificate.pem.decode()
     holds = f"\nholds = {member.holds}" if member.holds else ""
-    return f"name = {quoted(member.name)}\nidentity = \"{member.identity.hex()}\"{holds}\ncertificate = '''\n{certificate}'''"
+    lasting = f"\nlasting = {encoded(member.lasting)}" if member.lasting else ""
+    keys = f'identity = "{member.identity.hex()}"{lasting}{holds}'
+    return f"name = {quoted(member.name)}\n{keys}\ncertificate = '''\n{certificate}'''"

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +17,7 @@ from securetm.settings import from_table, parsed_toml, require, toml_bytes
 T = TypeVar("T")
 _MOST_LINES = 100_000
 _LONGEST_LINE = 1_000
+_LINE = 512  # letters of base64 in one line: a roster of 2,000 members has fewer lines than may be
 _MOST_DOTS = 32  # in one line: the time for a dotted key grows with the square of its parts
 _MOST_BRACKETS = 8
 _MOST_NAMES = 20  # in one table
@@ -53,6 +56,23 @@ def hexadecimal(text: str, length: int, where: str, setting: str) -> bytes:
     is_hex = len(text) == 2 * length and all(letter in "0123456789abcdef" for letter in text)
     require(is_hex, where, setting, text[:100], f"must be {2 * length} digits of 0-9 and a-f")
     return bytes.fromhex(text)
+
+
+def encoded(content: bytes) -> str:
+    """Bytes as TOML writes many of them: base64 in lines."""
+    text = base64.b64encode(content).decode()
+    return "'''\n" + "".join(text[at : at + _LINE] + "\n" for at in range(0, len(text), _LINE)) + "'''"
+
+
+def decoded(text: str, length: int, where: str, setting: str) -> bytes:
+    """The bytes that lines of base64 stand for, if they are so many and are written as `encoded` writes them."""
+    try:
+        found = base64.b64decode(text.replace("\n", ""), validate=True)
+    except (binascii.Error, ValueError):
+        found = b""
+    is_it = len(found) == length and text == encoded(found)[4:-3]
+    require(is_it, where, setting, text.strip()[:100], f"must be {length:,} bytes in base64, {_LINE} letters a line")
+    return found
 
 
 def bytes_of(path: Path, longest: int) -> bytes:

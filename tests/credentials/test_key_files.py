@@ -16,7 +16,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from securetm.credentials.certificates import CertificateOfAnotherKey
 from securetm.credentials.homes import KEYS, Replacement, new_keys, next_keys, own_replacement
 from securetm.credentials.key_requests import make_request, read_request, write_request
-from securetm.credentials.keys import IDENTITY, TLS, Keys, Passphrase, Purpose, are_encrypted, is_signed, make_keys
+from securetm.credentials.hybrid_identity import PublicIdentity, Purpose
+from securetm.credentials.keys import IDENTITY, TLS, Keys, Passphrase, are_encrypted, make_keys
+from securetm.credentials.strict_toml import encoded
 from securetm.errors import BadSetting, Mistake, OpenToOthers
 
 from .made import odd_certificate
@@ -47,10 +49,10 @@ def test_a_key_that_others_may_open_is_refused(home: Path, name: str, mode: int)
 def test_the_keys_sign_for_one_purpose(home: Path) -> None:
     keys = Keys.open(home / KEYS)
     signature = keys.sign(Purpose.HELLO, b"a", b"bc")
-    assert is_signed(keys.public_identity, signature, Purpose.HELLO, b"a", b"bc")
-    assert not is_signed(keys.public_identity, signature, Purpose.WELCOME, b"a", b"bc")
-    assert not is_signed(keys.public_identity, signature, Purpose.HELLO, b"ab", b"c")
-    assert not is_signed(b"short", signature, Purpose.HELLO, b"a", b"bc")
+    assert keys.public.is_signed(signature, Purpose.HELLO, b"a", b"bc")
+    assert not keys.public.is_signed(signature, Purpose.WELCOME, b"a", b"bc")
+    assert not keys.public.is_signed(signature, Purpose.HELLO, b"ab", b"c")
+    assert not PublicIdentity(b"short", keys.public.lasting).is_signed(signature, Purpose.HELLO, b"a", b"bc")
 
 
 def test_a_passphrase_protects_both_keys(tmp_path: Path) -> None:
@@ -138,7 +140,8 @@ def test_a_request_is_what_its_keys_signed(home: Path, tmp_path: Path) -> None:
     for changed in (
         text.replace('"north"', '"south"'),
         text.replace(keys.public_identity.hex(), other.identity.hex()),
-        text.replace(request.signature.hex(), other.signature.hex()),
+        text.replace(encoded(request.signature), encoded(other.signature)),
+        text.replace(encoded(request.lasting), encoded(other.lasting)),
         text.replace("-----BEGIN CERTIFICATE REQUEST", "-----BEGIN"),
         text + f'old_identity = "{"00" * 32}"\nconsent = "{"00" * 64}"\n',
     ):
@@ -170,8 +173,8 @@ def test_a_consent_of_nobody_is_refused(home: Path, tmp_path: Path) -> None:
     request = make_request("north", keys, replaced=third)
     path = tmp_path / "r"
     write_request(path, request)
-    text = path.read_text().replace(request.consent.hex(), keys.sign(Purpose.SUCCESSOR, b"north", request.identity).hex())
-    path.write_text(text)
+    own = keys.sign(Purpose.SUCCESSOR, b"north", request.identity, request.lasting)
+    path.write_text(path.read_text().replace(encoded(request.consent), encoded(own)))
     with pytest.raises(Mistake, match="replaces"):
         read_request(path)
 

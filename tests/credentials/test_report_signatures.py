@@ -9,7 +9,8 @@ import pytest
 
 from securetm.credentials.homes import KEYS
 from securetm.credentials.issuing import with_revoked
-from securetm.credentials.keys import Purpose, fingerprint_of
+from securetm.credentials.hybrid_identity import Purpose
+from securetm.credentials.keys import fingerprint_of
 from securetm.credentials.report_signatures import ReportSignature, SignedFileChanged, Signer, home_of, read_signature, verified
 from securetm.errors import BadSetting, Mistake, NoSuchPath
 
@@ -98,7 +99,7 @@ def test_a_revoked_key_is_refused(page: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "instead"),
     [
-        ("format = 1", "format = 2"),
+        ("format = 2", "format = 3"),
         ('role = "party"', "role = 1"),
         ('sha256 = "', 'sha256 = "zz'),
         ('name = "east"', 'name = "../x"'),
@@ -116,5 +117,5 @@ def test_a_damaged_signature_is_refused_with_its_place(line: str, instead: str, 
 def test_what_is_signed_is_all_that_the_signature_says(page: Path, made: Federation) -> None:
     """Whoever adds a field signs it, too."""
     found: ReportSignature = read_signature(signed(page, made))
-    said = {name for name in vars(found) if name not in ("identity", "signature")}  # a signature binds its own key
+    said = {name for name in vars(found) if name not in ("identity", "lasting", "signature")}  # a signature binds its own key
     assert len(found.signed_fields) == len(said)

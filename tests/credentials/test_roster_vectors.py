@@ -54,7 +54,7 @@ def test_the_digest_is_that_of_the_specification(tmp_path: Path) -> None:
     fields = [b"vectors", *(one.to_bytes(8, "big") for one in numbers), b"hub.example.org:7443"]
     for name in ("coordinator", "east", "north", "south"):
         member = roster.member(name)
-        fields += [name.encode(), member.identity, member.certificate.der]
+        fields += [name.encode(), member.identity, member.lasting, member.certificate.der]
     fields += [one.encode() for one in sorted(roster.revoked)]
-    whole = (b"securetm credentials 1", b"roster", *fields)
+    whole = (b"securetm credentials 2", b"roster", *fields)
     assert hashlib.sha256(b"".join(len(one).to_bytes(4, "big") + one for one in whole)).digest() == roster.digest

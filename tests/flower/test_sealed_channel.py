@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from securetm.credentials.keys import Purpose, purposed
+from securetm.credentials.hybrid_identity import FORMER, Purpose, purposed
 from securetm.errors import Malformed, Refused, SecuretmError
 from securetm.federation.flower.sealed_channel import (
     CoordinatorEnd,
@@ -117,7 +117,7 @@ def test_a_replayed_offer_gives_its_relay_no_channel() -> None:
 def test_a_key_that_gives_everybody_the_same_secret_is_refused() -> None:
     made, there = replace(offer(), secret=bytes(32)), party()
     stated = made.message[:34] + bytes(32)
-    signed = stated + Ed25519PrivateKey.from_private_bytes(COORDINATOR).sign(purposed(Purpose.OFFER, stated))
+    signed = stated + Ed25519PrivateKey.from_private_bytes(COORDINATOR).sign(purposed(Purpose.OFFER, stated, protocol=FORMER))
     with pytest.raises(BadKey):
         there.answer(signed)
 

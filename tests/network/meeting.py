@@ -86,7 +86,7 @@ class Meeting:
         """A member with a new certificate."""
         names = (name, *(MACHINES if name == "coordinator" else ()))
         certificate = authority.issue(name, keys.tls_public_key, names, since or now_utc() - timedelta(minutes=1), days)
-        return Member(name, keys.public_identity, certificate)
+        return Member(name, keys.public_identity, certificate, lasting=keys.public.lasting)
 
     def at_another_port(self) -> Meeting:
         """The same people at another place."""

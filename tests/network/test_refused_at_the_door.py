@@ -103,9 +103,9 @@ def test_another_federation(hub: Hub, meeting: Meeting, events: Events) -> None:
 
 
 def test_an_old_version(hub: Hub, meeting: Meeting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handshake, "VERSIONS", (2, 3))  # both ends run in this process, and speak these
+    monkeypatch.setattr(handshake, "VERSIONS", (3, 4))  # both ends run in this process, and speak these
     hello = handshake.make_hello("north", meeting.keys["north"], meeting.roster, AGREED, bytes(32), bytes(32))
-    monkeypatch.setattr(handshake, "VERSIONS", (1,))
+    monkeypatch.setattr(handshake, "VERSIONS", (2,))
     with pytest.raises(OldVersion):
         handshake.check_hello(hello, meeting.roster, AGREED, bytes(32))
 

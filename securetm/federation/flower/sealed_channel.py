@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from securetm.credentials.keys import Purpose, is_signed, purposed
+from securetm.credentials.hybrid_identity import FORMER, PublicIdentity, Purpose, purposed
 from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, Refused
 from securetm.sessions.sealing import TAG, public_key, shared_secret
@@ -133,7 +133,7 @@ class Offer:
             raise Malformed("a node", "it answers no offer")
         stated, signature = answer[:-SIGNATURE], answer[-SIGNATURE:]
         name = stated[3 : 3 + length].decode("utf-8", "replace")
-        if not is_signed(keys.get(name, b""), signature, Purpose.ANSWER, self.message, stated):
+        if not PublicIdentity(keys.get(name, b"")).is_signed(signature, Purpose.ANSWER, self.message, stated):
             raise UnprovenName(name)
         secret = shared_secret(self.secret, stated[-KEY:], name)
         return CoordinatorEnd(name, ChannelKeys.derive(secret, hashlib.sha256(self.message + answer).digest()))
@@ -168,7 +168,7 @@ class PartyEnd:
         if len(offer) != LONGEST_OFFER:
             raise Malformed("the coordinator", "it is no offer")
         stated, signature = offer[:-SIGNATURE], offer[-SIGNATURE:]
-        if not is_signed(self.coordinator, signature, Purpose.OFFER, stated):
+        if not PublicIdentity(self.coordinator).is_signed(signature, Purpose.OFFER, stated):
             raise UnprovenName("the coordinator")
         if stated[2 : 2 + DIGEST] != self.roster:
             raise OtherRoster()
@@ -198,7 +198,8 @@ class PartyEnd:
 
 
 def _signature(identity: bytes, purpose: Purpose, *fields: bytes) -> bytes:
-    return Ed25519PrivateKey.from_private_bytes(identity).sign(purposed(purpose, *fields))
+    """By Ed25519 alone: it proves who is there now, and nobody gains by forging it when the channel is gone."""
+    return Ed25519PrivateKey.from_private_bytes(identity).sign(purposed(purpose, *fields, protocol=FORMER))
 
 
 def refusal_in(reply: bytes) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from securetm.credentials.hybrid_identity import FORMER_SIGNATURE, SIGNATURE
 from securetm.errors import Malformed
 from securetm.federation.network import network_pb2 as pb
 from securetm.federation.refusal_errors import REASONS
@@ -19,8 +20,8 @@ from securetm.federation.wire.form import begun, check_form
 
 CHUNK = 1 << 18  # bytes of every chunk of a message but the last
 LARGEST_FRAME = CHUNK + 64
-LARGEST_HELLO = 4_096  # bytes of a frame before both ends have proved who they are
-NONCE, EPOCH, DIGEST, SIGNATURE = 32, 16, 32, 64
+LARGEST_HELLO = 8_192  # bytes of a frame before both ends have proved who they are
+NONCE, EPOCH, DIGEST = 32, 16, 32
 LONGEST_NAME = 100
 MOST_VERSIONS = 16
 METHOD = "/securetm.federation.Federation/Join"
@@ -38,7 +39,7 @@ LIMITS = {  # of grpc, at both ends
 _CHUNK = pb.Frame.CHUNK_FIELD_NUMBER
 _SIZES = {
     "challenge": {"nonce": NONCE},
-    "hello": {"roster": DIGEST, "agreement": DIGEST, "profile": DIGEST, "nonce": NONCE, "signature": SIGNATURE},
+    "hello": {"roster": DIGEST, "agreement": DIGEST, "profile": DIGEST, "nonce": NONCE},
     "welcome": {"epoch": EPOCH, "signature": SIGNATURE},
     "end": {"digest": DIGEST},
 }
@@ -99,6 +100,8 @@ def _chunk_in(frame: bytes) -> memoryview | None:
 def _check_hello(hello: pb.Hello, sender: str) -> None:
     if not 1 <= len(hello.versions) <= MOST_VERSIONS or len(set(hello.versions)) != len(hello.versions):
         raise Malformed(sender, "its versions are none, too many or repeated")
+    if len(hello.signature) not in (SIGNATURE, FORMER_SIGNATURE):  # a former one is refused by name when it is checked
+        raise Malformed(sender, "a field of its hello is of the wrong size")
     if hello.declines not in ("", *REASONS):
         raise Malformed(sender, "its reason not to take part is none that is known")
     if not all(0 < len(name) <= LONGEST_NAME for name in (hello.name, hello.federation)):

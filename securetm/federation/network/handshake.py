@@ -16,7 +16,8 @@ import grpc
 
 from securetm.credentials.certificates import CertificateRefused
 from securetm.credentials.diagnosis import check_coordinator, member_with, now_utc
-from securetm.credentials.keys import Keys, Purpose, is_signed
+from securetm.credentials.hybrid_identity import FORMER_SIGNATURE, Purpose
+from securetm.credentials.keys import Keys
 from securetm.credentials.roster import FederationRoster, check_address
 from securetm.errors import SecuretmError
 from securetm.federation.network import network_pb2 as pb
@@ -83,7 +84,7 @@ def _shown_certificate(address: str) -> str:
         return ssl.DER_cert_to_PEM_cert(secured.getpeercert(binary_form=True) or b"")
 
 
-VERSIONS = (1,)  # of the network protocol, that this software speaks
+VERSIONS = (2,)  # of the network protocol, that this software speaks; 1 was signed by Ed25519 alone
 
 
 def make_hello(
@@ -100,7 +101,9 @@ def make_hello(
 def check_hello(hello: Any, roster: FederationRoster, agreed: Agreed, challenge: bytes) -> int:
     """Returns the version that both speak. Run by the coordinator, on a party whose certificate it has checked."""
     signed = _covered(roster, challenge, hello)
-    if not is_signed(roster.member(hello.name).identity, hello.signature, Purpose.HELLO, *signed):
+    if not set(hello.versions) & set(VERSIONS) and len(hello.signature) == FORMER_SIGNATURE:
+        raise OldVersion()  # whoever sent it: nothing follows from it but this refusal
+    if not roster.member(hello.name).public.is_signed(hello.signature, Purpose.HELLO, *signed):
         raise WrongHello()
     if hello.declines:  # whatever it agreed to: that may be the reason
         raise Declined(hello.declines)
@@ -127,8 +130,8 @@ def make_welcome(keys: Keys, roster: FederationRoster, challenge: bytes, hello: 
 def is_welcome(welcome: Any, roster: FederationRoster, challenge: bytes, hello: Any) -> bool:
     """Whether the coordinator of the roster signed this welcome for this channel, with a version that the party speaks."""
     signed = (*_covered(roster, challenge, hello), welcome.version.to_bytes(4, "big"), welcome.epoch)
-    return welcome.version in hello.versions and is_signed(
-        roster.coordinator.identity, welcome.signature, Purpose.WELCOME, *signed
+    return welcome.version in hello.versions and roster.coordinator.public.is_signed(
+        welcome.signature, Purpose.WELCOME, *signed
     )
 
 
