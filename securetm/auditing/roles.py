@@ -250,7 +250,9 @@ def _keys_and_roster(folder: RunFolder, members: tuple[str, ...]) -> tuple[dict[
     authority = open_authority(home / _COORDINATOR, _FEDERATION, None, now_utc())
     keys = {name: make_keys(home / str(place) / "keys", None) for place, name in enumerate((_COORDINATOR, *members))}
     entries = [
-        Member(name, one.public_identity, authority.issue(name, one.tls_public_key, (_HOST,), since, days=1), 0, one.public.lasting)
+        Member(
+            name, one.public_identity, authority.issue(name, one.tls_public_key, (_HOST,), since, days=1), 0, one.public.lasting
+        )
         for name, one in keys.items()
     ]
     address = f"{_HOST}:{_free_port()}"

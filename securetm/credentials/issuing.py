@@ -21,7 +21,16 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from securetm.credentials.certificates import ORGANISATION, Certificate, day_and_time
 from securetm.credentials.diagnosis import WARNED, now_utc
-from securetm.credentials.homes import KEYS, accept, accepted_roster, announced, check_succession, fits, new_keys, waiting_request
+from securetm.credentials.homes import (
+    KEYS,
+    accept,
+    accepted_roster,
+    announced,
+    check_succession,
+    fits,
+    new_keys,
+    waiting_request,
+)
 from securetm.credentials.key_requests import KeyRequest
 from securetm.credentials.keys import REQUEST, Keys, Passphrase, ec_key, fingerprint_of, parsed_fingerprint, write_key
 from securetm.credentials.roster import COORDINATOR, FederationRoster, Member, check_address, read_roster, write_roster

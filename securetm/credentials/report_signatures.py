@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from securetm.credentials.homes import KEYS, found_home
-from securetm.credentials.key_requests import parsed_request, request_in
 from securetm.credentials.hybrid_identity import FORMER_SIGNATURE, KEY, LASTING, SIGNATURE, PublicIdentity, Purpose
+from securetm.credentials.key_requests import parsed_request, request_in
 from securetm.credentials.keys import REQUEST, Keys, Passphrase, fingerprint_of, parsed_fingerprint, same_fingerprint
 from securetm.credentials.roster import COORDINATOR, LONGEST_ROSTER, check_name, parsed_roster
 from securetm.credentials.strict_toml import decoded, encoded, hexadecimal, quoted, read_limited, table_of

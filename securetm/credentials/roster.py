@@ -157,9 +157,9 @@ class FederationRoster:
         lacking = tuple(one.name for one in self.everybody if not one.lasting)
         if lacking and len(lacking) <= len(self.parties):
             raise Mistake(
-                "the roster of federation {federation} has no key of {names} that outlasts a quantum computer, and such keys of "
-                "the others",
-                hint="all members move to protocol 4 together: `securetm keys issue` with a new `securetm keys request` of each",
+                "the roster of federation {federation} has no key of {names} that outlasts a quantum computer, and such keys "
+                "of the others",
+                hint="all members move to protocol 4 together: issue a new `securetm keys request` of each of them",
                 federation=self.federation,
                 names=lacking[:10],
             )

@@ -1,6 +1,6 @@
-"""Secrets that hold as long as X25519 or ML-KEM-768 does: against whoever records today and computes on a quantum machine later.
+"""Secrets that hold as long as X25519 or ML-KEM-768 does: against whoever records today and has a quantum computer later.
 
-One end encapsulates to the other's ML-KEM key, both exchange X25519 keys, and one HKDF takes both secrets and all that is public.
+One end encapsulates to the other's ML-KEM key, and both exchange X25519 keys. One HKDF takes both secrets and what is public.
 """
 
 from __future__ import annotations

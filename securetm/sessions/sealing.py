@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from securetm.errors import Refused
 from securetm.sessions.framing import Label, derive, place_bytes
+from securetm.sessions.hybrid import BadKey, shared_secret
 from securetm.sessions.identities import PinnedRoster
 
 
@@ -20,23 +21,7 @@ class NotSealedForUs(Refused):
     sender: str
 
 
-class BadKey(Refused):
-    """{sender} sent a public key that no honest party makes"""
-
-    sender: str
-
-
 TAG = 16  # bytes that sealing adds to a message
-
-
-def public_key(private: bytes) -> bytes:
-    """Returns the X25519 public key of 32 secret bytes."""
-    return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
-
-
-def shared_secret(private: bytes, public: bytes, owner: str) -> bytes:
-    """Returns the secret that only the owners of these two keys know. Refuses a key that gives everybody the same secret."""
-    return next(shared_secrets(private, {owner: public}))
 
 
 def shared_secrets(private: bytes, public: Mapping[str, bytes]) -> Iterator[bytes]:

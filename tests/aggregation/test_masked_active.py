@@ -196,7 +196,7 @@ def test_without_consistency_nothing_is_signed(played: Played) -> None:
 def test_a_key_opened_for_who_dropped_out_opens_that_round_and_no_other() -> None:
     """All shares that pass in a round are of that round's prekey, and its key gives no mask of the next round."""
     from securetm.aggregation.masked.round import pair_seed
-    from securetm.sessions.sealing import public_key, shared_secret
+    from securetm.sessions.hybrid import public_key, shared_secret
 
     played = Played(MaskedSum(), names(N)).prepare(ROUNDS)
     gone = played.members[4]

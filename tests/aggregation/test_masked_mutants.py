@@ -21,7 +21,7 @@ from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.memory import Prepared
 from securetm.aggregation.masked.messages import HEADER_SIZE, Header, Kind, Place, read_header
 from securetm.contracts import Array
-from securetm.sessions.sealing import shared_secret
+from securetm.sessions.hybrid import shared_secret
 from tests.aggregation.played import TERMS, Played, flat, names, plain_sum, vectors_of
 
 N, ROUNDS, LENGTH = 4, 2, TERMS.size

@@ -97,7 +97,10 @@ def bad(made: FederationRoster) -> list[dict[str, str]]:
     good = roster_text(made)
     first, second = (member(name).identity.hex() for name in ("east", "north"))
     right, lasting = made.signatures["east"], member("east").lasting
-    of_nobody = (bytes(FORMER_SIGNATURE) + right[FORMER_SIGNATURE:], right[:FORMER_SIGNATURE] + bytes(len(right) - FORMER_SIGNATURE))
+    of_nobody = (
+        bytes(FORMER_SIGNATURE) + right[FORMER_SIGNATURE:],
+        right[:FORMER_SIGNATURE] + bytes(len(right) - FORMER_SIGNATURE),
+    )
     changes = [
         ("another identity of a member", first, member("west").identity.hex(), "BadRosterSignature"),
         ("a member's name in another's place", '"north"', '"east"', "DuplicateMember"),

@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from securetm.credentials.certificates import CertificateOfAnotherKey
 from securetm.credentials.homes import KEYS, Replacement, new_keys, next_keys, own_replacement
-from securetm.credentials.key_requests import make_request, read_request, write_request
 from securetm.credentials.hybrid_identity import PublicIdentity, Purpose
+from securetm.credentials.key_requests import make_request, read_request, write_request
 from securetm.credentials.keys import IDENTITY, TLS, Keys, Passphrase, are_encrypted, make_keys
 from securetm.credentials.strict_toml import encoded
 from securetm.errors import BadSetting, Mistake, OpenToOthers

@@ -69,7 +69,7 @@ def test_a_seal_opens_for_its_member_in_its_context() -> None:
         (ALICE, sealed, (b"run 1", b"from eve")),
         (ALICE, sealed, (b"run 1from", b" bob")),
         (ALICE, sealed[:-1], (b"run 1", b"from bob")),
-        (ALICE, sealed[:SEALED - 1], (b"run 1", b"from bob")),
+        (ALICE, sealed[: SEALED - 1], (b"run 1", b"from bob")),
         (ALICE, b"", (b"run 1", b"from bob")),
         *((ALICE, flipped(sealed, at), (b"run 1", b"from bob")) for at in (0, 40, 1_000, 1_120, len(sealed) - 1)),
     ):
@@ -116,9 +116,7 @@ def former(tmp_path: Path) -> Federation:
         own = made.requests.get(name) or made.operator._own_request()
         write_request(folder / REQUEST, former_request(own, keys.identity))
     entries = {one.name: replace(one, lasting=b"") for one in made.roster.everybody}
-    made.roster = replace(
-        made.roster, coordinator=entries.pop("coordinator"), parties=tuple(entries.values()), signatures={}
-    )
+    made.roster = replace(made.roster, coordinator=entries.pop("coordinator"), parties=tuple(entries.values()), signatures={})
     write_roster(tmp_path / "roster.toml", made.roster)
     (made.home("coordinator") / "roster.toml").unlink()
     accept(made.home("coordinator"), made.roster)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from securetm.credentials.homes import KEYS
-from securetm.credentials.issuing import with_revoked
 from securetm.credentials.hybrid_identity import Purpose
+from securetm.credentials.issuing import with_revoked
 from securetm.credentials.keys import fingerprint_of
 from securetm.credentials.report_signatures import ReportSignature, SignedFileChanged, Signer, home_of, read_signature, verified
 from securetm.errors import BadSetting, Mistake, NoSuchPath

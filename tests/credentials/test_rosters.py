@@ -94,7 +94,9 @@ TAMPERED: dict[str, tuple[Callable[[str], str], type[Misuse]]] = {
     "a signature is another's": (lambda t: t.replace('member = "east"', 'member = "south"'), DuplicateMember),
     "a signature of a stranger": (lambda t: t.replace('member = "east"', 'member = "west"'), Mistake),
     "one digit of a signature": (
-        lambda t: re.sub(r'(\[\[signature\]\]\nmember = "east"\nsignature = \'\'\'\n.)(.)', lambda m: m[1] + "BA"[m[2] == "B"], t),
+        lambda t: re.sub(
+            r'(\[\[signature\]\]\nmember = "east"\nsignature = \'\'\'\n.)(.)', lambda m: m[1] + "BA"[m[2] == "B"], t
+        ),
         BadRosterSignature,
     ),
     "a certificate that is none": (lambda t: t.replace("MII", "MXX"), CertificateUnreadable),

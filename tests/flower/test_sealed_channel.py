@@ -19,7 +19,7 @@ from securetm.federation.flower.sealed_channel import (
     ReplayedMessage,
     UnprovenName,
 )
-from securetm.sessions.sealing import BadKey
+from securetm.sessions.hybrid import BadKey
 
 COORDINATOR, NORTH, SOUTH = (bytes([n]) * 32 for n in (1, 2, 3))
 ROSTER = bytes(range(32))

@@ -13,8 +13,9 @@ from securetm.contracts import Roster
 from securetm.errors import Duplicate, Malformed, Mistake, NotInCohort, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange, UnexpectedMessage
 from securetm.sessions.framing import VERSION, Label, Reader, framed, head, listed, place_bytes
+from securetm.sessions.hybrid import BadKey, public_key
 from securetm.sessions.identities import SIGNATURE, BadSignature, Identity, PinnedRoster, identity_of
-from securetm.sessions.sealing import BadKey, NotSealedForUs, Sealing, public_key
+from securetm.sessions.sealing import NotSealedForUs, Sealing
 from securetm.sessions.session_memory import SessionMemory
 from securetm.testing.few_documents import EmptyStore
 

@@ -18,8 +18,9 @@ from securetm.contracts import Array, Entropy, Message, Parcel
 from securetm.errors import Malformed, Refused, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
 from securetm.sessions.framing import Label, Reader, derive, head, listed, places_bytes
+from securetm.sessions.hybrid import public_key
 from securetm.sessions.identities import COORDINATOR, KEY, SIGNATURE, Identity, PinnedRoster
-from securetm.sessions.sealing import TAG, Sealing, public_key
+from securetm.sessions.sealing import TAG, Sealing
 from securetm.sessions.session_memory import SessionMemory
 
 

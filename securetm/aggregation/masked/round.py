@@ -63,8 +63,9 @@ from securetm.contracts import PART, Answer, Array, Entropy, Message, Parcel, Te
 from securetm.errors import BadVector, Malformed, NotInCohort, Refused, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange, UnexpectedMessage
 from securetm.sessions.framing import Label, MessageBuffer, Reader, derive, hashed, head, place_bytes, places_bytes
+from securetm.sessions.hybrid import public_key, shared_secret
 from securetm.sessions.identities import COORDINATOR, KEY, SIGNATURE, Identity, PinnedRoster
-from securetm.sessions.sealing import public_key, shared_secret, shared_secrets
+from securetm.sessions.sealing import shared_secrets
 from securetm.sessions.survivors import SurvivorList
 
 

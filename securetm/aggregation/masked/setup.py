@@ -35,8 +35,9 @@ from securetm.contracts import Entropy, Message, Parcel, Store
 from securetm.errors import CohortTooSmall, Malformed
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
 from securetm.sessions.framing import HASH, Label, Reader, hashed, head, listed, place_bytes, places_bytes
+from securetm.sessions.hybrid import public_key
 from securetm.sessions.identities import COORDINATOR, KEY, SIGNATURE, Identity, PinnedRoster
-from securetm.sessions.sealing import Sealing, public_key
+from securetm.sessions.sealing import Sealing
 from securetm.sessions.session_memory import SessionMemory
 
 

@@ -44,8 +44,8 @@ from securetm.federation.questions import TRAIN
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.plans.profiles import cohort_of
 from securetm.sessions.framing import HASH, Reader, head
+from securetm.sessions.hybrid import shared_secret
 from securetm.sessions.identities import KEY, SIGNATURE
-from securetm.sessions.sealing import shared_secret
 from securetm.sessions.session_memory import unpacked
 
 # ---- masked vectors, as far as the keys of colluding parties open them ----------------------------------------------

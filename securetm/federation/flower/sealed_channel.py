@@ -20,7 +20,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from securetm.credentials.hybrid_identity import FORMER, PublicIdentity, Purpose, purposed
 from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, Refused
-from securetm.sessions.sealing import TAG, public_key, shared_secret
+from securetm.sessions.hybrid import public_key, shared_secret
+from securetm.sessions.sealing import TAG
 
 VERSION: Final = 1
 OFFER, SEALED, REFUSED = 1, 2, 3  # the second byte of a message
