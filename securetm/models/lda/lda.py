@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from scipy.special import digamma
 
 from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, Rows, State, Terms
+from securetm.extras import later
 from securetm.models.batches import on_ranges
 from securetm.models.document_noise import starts_of, uniform
 from securetm.models.estimator import Count
@@ -20,6 +20,8 @@ from securetm.models.lda.samplers import LANES, Proposals, choose, draw, lanes_f
 from securetm.models.lda.slots import Slots
 from securetm.models.mixed_topics import BagDocuments, Bags
 from securetm.settings import one_of
+
+special = later("scipy.special")
 
 
 @njit(cache=True, nogil=True)
@@ -334,8 +336,8 @@ def learned_eta(counts: Array, eta: float, first: float) -> float:
     values, times = np.unique(np.rint(counts[counts > 0.5]), return_counts=True)
     totals, words = counts.sum(axis=1), counts.shape[1]
     for _ in range(_STEPS):
-        tables = eta * (times @ (digamma(values + eta) - digamma(eta)))
-        lengths = words * float(np.sum(digamma(totals + words * eta) - digamma(words * eta)))
+        tables = eta * (times @ (special.digamma(values + eta) - special.digamma(eta)))
+        lengths = words * float(np.sum(special.digamma(totals + words * eta) - special.digamma(words * eta)))
         eta = float(np.clip((tables + _BELIEF * first) / (lengths + _BELIEF), LEAST_PRIOR, MOST_PRIOR))
     return eta
 

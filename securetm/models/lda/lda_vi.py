@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from scipy.special import digamma
 
 from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, Public, State, Terms
+from securetm.extras import later
 from securetm.models.batches import grouped, on_ranges
 from securetm.models.estimator import Count, OrNone, Part
 from securetm.models.fixed_order import plus
@@ -22,6 +22,8 @@ from securetm.models.lda.counting import CountedTopics, earlier_counts
 from securetm.models.mixed_topics import BagDocuments, Bags
 from securetm.models.noisy_counts import Totals, likely_after, noised_at_home
 from securetm.settings import Limit, within
+
+special = later("scipy.special")
 
 EXPONENTS = "word_exponents"  # the array of a state: the weight of a word is 2 to that power, so that no product is rounded
 _MOST_EXPONENT = 4  # no exponent is further from 0
@@ -355,6 +357,6 @@ def _expected_chances(dirichlet: Array) -> tuple[Array, Array]:
     The largest value of each word is 1. A word's topic shares need ratios only, and these stay exact where probabilities are
     too small for a float.
     """
-    logs = np.ascontiguousarray((digamma(dirichlet) - digamma(dirichlet.sum(axis=1, keepdims=True))).T)
+    logs = np.ascontiguousarray((special.digamma(dirichlet) - special.digamma(dirichlet.sum(axis=1, keepdims=True))).T)
     scale = logs.max(axis=1)
     return np.maximum(np.exp(logs - scale[:, None]), _LEAST), scale
