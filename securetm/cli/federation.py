@@ -319,7 +319,7 @@ def _look(joining: Joining, status: JoinStatus, shown: JoinScreen) -> None:
 
 @command("Say whether a member's process works.", "plan.toml")
 def health(
-    file: Annotated[Path, typer.Argument(help="The coordinator's plan, or a party's PARTY.toml.")],
+    file: Annotated[Path, typer.Argument(help="The coordinator's plan, or a party's PARTY.toml.", envvar="SECURETM_FILE")],
     *,
     out: Output,
 ) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from securetm.interrupts import never_lost
 if TYPE_CHECKING:
     from securetm.errors import Mistake, SecuretmError
 
+FILE = "SECURETM_FILE"  # names the file for a probe of a container's health, so that an image needs no shell
 _MISUSE, _FAILURE = 2, 3  # as in errors/, which a probe of health does not load
 _INTERRUPTED = 130  # typer's exit code for Ctrl-C, which it does not report
 _LONGEST = 2_000  # characters of a sentence, which may quote what somebody typed
@@ -72,6 +73,8 @@ def _run(arguments: list[str], debug: bool) -> int:
 
 def _works(arguments: list[str]) -> bool:
     """Answers `securetm health FILE` before any library loads. False where something else is asked, or the file is wrong."""
+    if arguments == ["health"] and FILE in os.environ:
+        arguments = [*arguments, os.environ[FILE]]
     if len(arguments) != 2 or arguments[0] != "health" or arguments[1].startswith("-"):
         return False
     import tomllib
