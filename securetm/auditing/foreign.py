@@ -26,7 +26,7 @@ from securetm.auditing.evidence import today
 from securetm.auditing.parts.empirical_epsilon import ideal_one_run
 from securetm.auditing.parts.membership_game import INSIDE, OUTSIDE, allowed, best_fits, judged, measures, presence
 from securetm.auditing.plans import Trial
-from securetm.auditing.record import AttackedRun, Audit, Measured
+from securetm.auditing.record import Audit
 from securetm.auditing.trials import Case, attacked_run, carried_out
 from securetm.auditing.verdicts import corrected
 from securetm.auditing.views import MODEL, VOCABULARY, AdversaryView
@@ -292,15 +292,16 @@ def audit_foreign(files: ForeignFiles, stages: Stages | None = None) -> Audit:
     sides = Sides.shuffled(*_read_both(files.members, files.others, model, files.text), rng)
     made = Sides.shuffled(*_read_both(*files.canaries, model, files.text), rng) if files.canaries else None
     stages.stage("a model without protection beside it", 1)
-    baseline = TrialOnTopics.of(ON_FIT, _beside(model, sides), sides, None, baseline=True)
+    beside = _beside(model, sides)
     stages.step(1)
-    fits, claimed = [TrialOnTopics.of(ON_FIT, model, sides, files.claimed)], files.claimed
+    fits, claimed = [_case(ON_FIT, model, sides, files.claimed)], files.claimed
     if made is not None:  # canaries need no baseline: by chance they show an epsilon of 0
-        fits.append(TrialOnTopics.of(ON_CANARIES, model, made, claimed))
-    findings = carried_out(baseline, fits, stages)
+        fits.append(_case(ON_CANARIES, model, made, claimed))
+    findings = carried_out(_case(ON_FIT, beside, sides, None, baseline=True), fits, stages)
     if model.totals is not None:
-        by_counts = TrialOnTopics.of(ON_COUNTS, model, sides, claimed)
-        findings += carried_out(TrialOnTopics.of(ON_COUNTS, baseline.model, sides, None, baseline=True), [by_counts], stages)
+        findings += carried_out(
+            _case(ON_COUNTS, beside, sides, None, baseline=True), [_case(ON_COUNTS, model, sides, claimed)], stages
+        )
     untried = ["the noise of the training, and what its messages showed: only topics are here"]
     if made is None:
         untried.insert(0, "canaries: no made documents were named")
@@ -419,54 +420,34 @@ def _by_canaries(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 
     return guess_extremes(view.question.fits(), view.question.guesses)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrialOnTopics(Case):
-    """One attack on one model from elsewhere, or on the baseline."""
-
-    model: ForeignModel
-    sides: Sides
-    baseline: bool
-
-    @classmethod
-    def of(
-        cls, attack: Attack, model: ForeignModel, sides: Sides, claimed: Budget | None, *, baseline: bool = False
-    ) -> TrialOnTopics:
-        """The attack on this model, by the first measure that it declares after those at few false alarms."""
-        measure, bar = (SHOWN, 1.0) if attack is ON_CANARIES else (list(attack.measures)[-1], _SHOWN_FROM)
-        adversary = read_threat_model("model_reader").adversary("model reader")
-        trial = Trial(
+def _case(attack: Attack, model: ForeignModel, sides: Sides, claimed: Budget | None, *, baseline: bool = False) -> Case:
+    """The attack on this model, by its last measure: how members are ranked, or the epsilon that canaries show."""
+    measure, bar = list(attack.measures)[-1], 1.0 if attack is ON_CANARIES else _SHOWN_FROM
+    what = ("open", "lda") if baseline else ("made elsewhere", "topics from elsewhere")
+    adversary = read_threat_model("model_reader").adversary("model reader")
+    return Case(
+        trial=Trial(
             attack.name, "model_reader", adversary.name, PRIVATE, (), measure, bar, {"models": 1}, confidence=CONFIDENCE
-        )
-        return cls(
-            trial=trial, attack=attack, adversary=adversary, claimed=claimed, model=model, sides=sides, baseline=baseline
-        )
+        ),
+        attack=attack,
+        adversary=adversary,
+        claimed=claimed,
+        claims=claimed is not None,
+        run=attacked_run(*what, model.name, f"{len(model.weights)} topics, {len(model.words):,} words", claimed),
+        posed=partial(_posed, model, sides),
+        spent=lambda _, found: "nothing" if found.value is None else "1 model",
+        place=model.name,
+    )
 
-    def place(self) -> object:
-        """The model."""
-        return self.model.name
 
-    def posed(self) -> tuple[AdversaryView, GroundTruth]:
-        """The topics and the candidates, and which of them are members."""
-        about = (self.claimed.epsilon, self.claimed.delta) if self.claimed else _UNCLAIMED
-        guesses = ideal_one_run(len(self.sides.inside), *about, corrected(CONFIDENCE, 2))[0] // 2
-        asked = Topics(self.model, self.sides.counts, guesses)
-        answer = self.sides.inside if self.attack is ON_CANARIES else self.sides.answer
-        truth = GroundTruth((), {}, {}, answer=answer, confidence=CONFIDENCE, claimed=self.claimed)
-        return AdversaryView(self.adversary, None, {}, question=asked, redrawn=asked.scrambled), truth
-
-    def claims(self) -> bool:
-        """Whether its maker claims an epsilon."""
-        return self.claimed is not None
-
-    def attacked(self) -> AttackedRun:
-        """The model."""
-        what = ("open", "lda") if self.baseline else ("made elsewhere", "topics from elsewhere")
-        model = self.model
-        return attacked_run(*what, model.name, f"{len(model.weights)} topics, {len(model.words):,} words", self.claimed)
-
-    def spent(self, found: Measured) -> str:
-        """The one model, if it could be judged by anything."""
-        return "nothing" if found.value is None else "1 model"
+def _posed(model: ForeignModel, sides: Sides, case: Case) -> tuple[AdversaryView, GroundTruth]:
+    """The topics and the candidates, and which of them are members."""
+    about = (case.claimed.epsilon, case.claimed.delta) if case.claimed else _UNCLAIMED
+    guesses = ideal_one_run(len(sides.inside), *about, corrected(CONFIDENCE, 2))[0] // 2
+    asked = Topics(model, sides.counts, guesses)
+    answer = sides.inside if case.attack is ON_CANARIES else sides.answer
+    truth = GroundTruth((), {}, {}, answer=answer, confidence=CONFIDENCE, claimed=case.claimed)
+    return AdversaryView(case.adversary, None, {}, question=asked, redrawn=asked.scrambled), truth
 
 
 _GIVEN = "the candidates, and that they are of the same kind as the members"

@@ -32,10 +32,10 @@ from securetm.auditing.evidence import today
 from securetm.auditing.parts.membership_game import OUTSIDE, SHARES, best_fits, found, pose, rounds_read, training
 from securetm.auditing.plans import ROUNDS, AuditPlan, Trial, of_epsilon
 from securetm.auditing.record import Audit, Finding, flat, with_findings
-from securetm.auditing.recorded import MESSAGES, check_recorded, claimed_by, granted_to, serials_of, vocabulary_of
+from securetm.auditing.recorded import MESSAGES, check_recorded, granted_to, serials_of, vocabulary_of
 from securetm.auditing.regulators import CRITERIA, bears_on
 from securetm.auditing.runs import Demonstrations, baseline_of, check_baseline, no_baseline, place_for, serves_itself
-from securetm.auditing.trials import Scored, TrialOnRun, findings, how_again, left_out, new_secret
+from securetm.auditing.trials import Scored, case_on_run, findings, how_again, left_out, new_secret
 from securetm.auditing.verdicts import corrected
 from securetm.auditing.views import TOTAL, AdversaryView, NotTestable
 from securetm.contracts import Engine, State
@@ -238,15 +238,12 @@ def seconds_of_shadow(trial: Trial, given: RunFolder, runs: Demonstrations, roun
     folders = [given]
     if not serves_itself(given, trial.expect_fail):
         folders.append(baseline_of(given, trial.expect_fail, runs, rounds))
-    adversary, seconds = read_threat_model(trial.threat_model).adversary(trial.adversary), 0.0
+    seconds = 0.0
     for folder in folders:
-        attack, claimed = attack_called(trial.attack), claimed_by(folder)
-        case = TrialOnRun(
-            trial=trial, attack=attack, adversary=adversary, claimed=claimed, tests=0, folder=folder, secret=secret
-        )
         if not any(mechanism.once for mechanism in folder.agreement.profile.mechanisms):
+            case = case_on_run(trial, folder, secret)
             with suppress(NotTestable):
-                seconds += _seconds_of_training(case.posed()[0], TOTAL in attack.needs, trial.effort)
+                seconds += _seconds_of_training(case.posed(case)[0], TOTAL in case.attack.needs, trial.effort)
     return seconds
 
 

@@ -10,10 +10,10 @@ import os
 import platform
 import shlex
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -49,13 +49,18 @@ Scored = tuple[Score, Score, str, float]  # of the attack, of random numbers, wh
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case(ABC):
+class Case:
     """One trial on one thing that claims something or nothing: a run of a profile, or topics made elsewhere."""
 
     trial: Trial
     attack: Attack
     adversary: Adversary
     claimed: Budget | None
+    claims: bool  # whether what is attacked makes the claim that is tried
+    run: AttackedRun
+    posed: Callable[[Case], tuple[AdversaryView, GroundTruth]]  # the view with its question, and the truth with the answer
+    spent: Callable[[Case, Measured], str]  # the effort, in words
+    place: object  # what is looked at
     tests: int = 1  # claims of an epsilon that are tested beside it
     bound: Mapping[str, str] = field(default_factory=dict)  # hashes of all that the result depends on, where it is kept
     known: dict[object, Scored] = field(default_factory=dict)  # what attacks of this audit found in this view already
@@ -81,79 +86,68 @@ class Case(ABC):
         """Who looks, and at what."""
         return self.adversary.name, self.adversary.behaviour, granted_to(self.attack, self.adversary), self.trial.helpers
 
-    @abstractmethod
-    def place(self) -> object:
-        """What is looked at."""
 
-    @abstractmethod
-    def posed(self) -> tuple[AdversaryView, GroundTruth]:
-        """The adversary's view with its question, and the ground truth with the answer."""
+def case_on_run(
+    trial: Trial,
+    folder: RunFolder,
+    secret: bytes,
+    *,
+    again: RunFolder | None = None,
+    tests: int = 0,
+    bound: Mapping[str, str] | None = None,
+    known: dict[object, Scored] | None = None,
+) -> Case:
+    """The trial on this run of a profile, beside another one where it compares two.
 
-    @abstractmethod
-    def claims(self) -> bool:
-        """Whether what is attacked makes the claim that is tried."""
+    The judge draws from its secret what it asks, so that this is the same in any process.
+    """
+    plan, claimed, profile = folder.agreement.plan, claimed_by(folder), folder.agreement.profile.name
+    setting = _setting(folder) + (", over a network" if trial.network else "")
+    return Case(
+        trial=trial,
+        attack=attack_called(trial.attack),
+        adversary=read_threat_model(trial.threat_model).adversary(trial.adversary),
+        claimed=claimed,
+        claims=claims(folder, trial.claim, trial.adversary, trial.helpers),
+        run=attacked_run(profile, plan.model.name, folder.path.resolve().name, setting, claimed),
+        posed=partial(_posed_on_run, folder, again, secret),
+        spent=partial(_spent_on_run, folder),
+        place=(folder.path, again.path if again else None),
+        tests=tests,
+        bound=bound or {},
+        known={} if known is None else known,
+    )
 
-    @abstractmethod
-    def attacked(self) -> AttackedRun:
-        """What is attacked, and what it claims."""
 
-    @abstractmethod
-    def spent(self, found: Measured) -> str:
-        """The effort that was spent, in words."""
+def _posed_on_run(folder: RunFolder, again: RunFolder | None, secret: bytes, case: Case) -> tuple[AdversaryView, GroundTruth]:
+    """The view of the run, and what its parties really held."""
+    attack, effort = case.attack, case.trial.effort
+    rounds, helpers = effort[ROUNDS], colluding_parties_of(folder, case.trial.helpers)
+    view = with_changes(view_of(folder, case.adversary, attack, rounds), insiders=helpers)
+    if again is not None:
+        view = with_changes(view, again=view_of(again, case.adversary, attack, rounds))
+    truth = ground_truth_of(folder, questions_of(folder, attack.questions, rounds).values())
+    truth = with_changes(truth, helpers=tuple(helper.name for helper in helpers), confidence=case.confidence)
+    if attack.pose is not None:
+        # nobody who does not know the judge's secret knows the seed of what this attack is asked about this view
+        asked = repr((attack.name, case.sight(), folder.path.resolve().name)).encode()
+        seed = int.from_bytes(hashlib.sha256(secret + asked).digest())
+        challenge = attack.pose(truth, effort, np.random.default_rng(seed))
+        view = with_changes(view, question=challenge.question, redrawn=challenge.redrawn)
+        truth = with_changes(truth, answer=challenge.answer)
+    return view, truth
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrialOnRun(Case):
-    """One trial on one run of one profile."""
-
-    folder: RunFolder
-    again: RunFolder | None = None  # with which it is compared
-    secret: bytes = field(repr=False)  # the judge's: what it asks is drawn from it, so that it is the same in any process
-
-    def place(self) -> object:
-        """The folders of the runs."""
-        return self.folder.path, self.again.path if self.again else None
-
-    def posed(self) -> tuple[AdversaryView, GroundTruth]:
-        """The view of the run, and what its parties really held."""
-        attack, effort, folder = self.attack, self.trial.effort, self.folder
-        rounds, helpers = effort[ROUNDS], colluding_parties_of(folder, self.trial.helpers)
-        view = with_changes(view_of(folder, self.adversary, attack, rounds), insiders=helpers)
-        if self.again is not None:
-            view = with_changes(view, again=view_of(self.again, self.adversary, attack, rounds))
-        truth = ground_truth_of(folder, questions_of(folder, attack.questions, rounds).values())
-        truth = with_changes(truth, helpers=tuple(helper.name for helper in helpers), confidence=self.confidence)
-        if attack.pose is not None:
-            # nobody who does not know the judge's secret knows the seed of what this attack is asked about this view
-            asked = repr((attack.name, self.sight(), folder.path.resolve().name)).encode()
-            seed = int.from_bytes(hashlib.sha256(self.secret + asked).digest())
-            challenge = attack.pose(truth, effort, np.random.default_rng(seed))
-            view = with_changes(view, question=challenge.question, redrawn=challenge.redrawn)
-            truth = with_changes(truth, answer=challenge.answer)
-        return view, truth
-
-    def claims(self) -> bool:
-        """Whether the profile of the run makes this claim."""
-        return claims(self.folder, self.trial.claim, self.trial.adversary, self.trial.helpers)
-
-    def attacked(self) -> AttackedRun:
-        """The run."""
-        plan, carried = self.folder.agreement.plan, ", over a network" if self.trial.network else ""
-        name = self.folder.path.resolve().name
-        return attacked_run(
-            self.folder.agreement.profile.name, plan.model.name, name, _setting(self.folder) + carried, self.claimed
-        )
-
-    def spent(self, found: Measured) -> str:
-        """A run may have fewer rounds, or documents, than the plan asks for."""
-        effort = self.trial.effort
-        in_rounds = set(granted_to(self.attack, self.adversary)) - {MODEL, VOCABULARY}
-        read = rounds_read(self.folder, self.attack.questions, effort[ROUNDS]) if in_rounds else 0
-        had = {name: _amount(amount, name) for name, amount in effort.items()}
-        had[ROUNDS] = _amount(read, ROUNDS) if read else "no round of training"
-        if found.of is not None and f"{found.unit}s" in effort:
-            had[f"{found.unit}s"] = _amount(found.of, f"{found.unit}s")
-        return ", ".join(had.values())
+def _spent_on_run(folder: RunFolder, case: Case, found: Measured) -> str:
+    """A run may have fewer rounds, or documents, than the plan asks for."""
+    effort, attack = case.trial.effort, case.attack
+    in_rounds = set(granted_to(attack, case.adversary)) - {MODEL, VOCABULARY}
+    read = rounds_read(folder, attack.questions, effort[ROUNDS]) if in_rounds else 0
+    had = {name: _amount(amount, name) for name, amount in effort.items()}
+    had[ROUNDS] = _amount(read, ROUNDS) if read else "no round of training"
+    if found.of is not None and f"{found.unit}s" in effort:
+        had[f"{found.unit}s"] = _amount(found.of, f"{found.unit}s")
+    return ", ".join(had.values())
 
 
 def findings(
@@ -166,29 +160,16 @@ def findings(
     secret: bytes = b"",
 ) -> tuple[Finding, ...]:
     """The baseline first, then each profile; or the given run after a baseline over the same documents, of so many rounds."""
-    secret = secret or new_secret()
-    adversary = read_threat_model(trial.threat_model).adversary(trial.adversary)
-    others = [name for name in trial.profiles if name != trial.expect_fail]
+    secret, others = secret or new_secret(), [name for name in trial.profiles if name != trial.expect_fail]
     if given is None:
         folders = [_runs(trial, runs, name) for name in (trial.expect_fail, *others)]
     else:
         folders = [(baseline_of(given, trial.expect_fail, runs, rounds), None)]
         folders += [] if serves_itself(given, trial.expect_fail) else [(given, None)]
-    cases = [
-        TrialOnRun(
-            trial=trial,
-            attack=attack_called(trial.attack),
-            adversary=adversary,
-            claimed=claimed_by(folder),
-            tests=tests,
-            bound=bound_to(trial, folder.agreement.profile.name) if given is None else {},
-            known={} if known is None else known,
-            folder=folder,
-            again=again,
-            secret=secret,
-        )
-        for folder, again in folders
-    ]
+    cases = []
+    for folder, again in folders:
+        bound = bound_to(trial, folder.agreement.profile.name) if given is None else {}
+        cases.append(case_on_run(trial, folder, secret, again=again, tests=tests, bound=bound, known=known))
     return carried_out(cases[0], cases[1:], runs.stages)
 
 
@@ -225,7 +206,7 @@ def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, 
 def _finding(case: Case, *, baseline: bool) -> Finding:
     trial, attack, begun = case.trial, case.attack, time.perf_counter()
     # what the attack finds in this view; trials of other claims about the same view share it
-    key = (attack.name, tuple(sorted(trial.effort.items())), case.sight(), case.place(), case.confidence)
+    key = (attack.name, tuple(sorted(trial.effort.items())), case.sight(), case.place, case.confidence)
     if key not in case.known:
         case.known[key] = _scored(case)
     score, chance, why, reachable = case.known[key]
@@ -251,13 +232,13 @@ def _finding(case: Case, *, baseline: bool) -> Finding:
     )
     about = About(
         title=attack.title,
-        claimed=case.claims(),
+        claimed=case.claims,
         accepted=dict(read_threat_model(trial.threat_model).accepts).get(trial.claim, ""),
         sees=granted_to(attack, case.adversary),
         **attack_texts(attack),
     )
-    spent = "nothing" if why else case.spent(outcome.measured)
-    return Finding(attempt, case.attacked(), replace(outcome, seconds=time.perf_counter() - begun, spent=spent), about)
+    spent = "nothing" if why else case.spent(case, outcome.measured)
+    return Finding(attempt, case.run, replace(outcome, seconds=time.perf_counter() - begun, spent=spent), about)
 
 
 def attack_texts(attack: Attack) -> dict[str, Any]:
@@ -285,7 +266,7 @@ def _scored(case: Case) -> Scored:
     that took part."""
     attack, effort = case.attack, case.trial.effort
     try:
-        view, truth = case.posed()
+        view, truth = case.posed(case)
         if attack.prepare is not None:
             view = with_changes(view, prepared=attack.prepare(with_changes(view, seen={}, weights=None, again=None), effort))
         score = attack.judge(attack.attack(view, effort), truth)

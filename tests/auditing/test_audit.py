@@ -16,7 +16,7 @@ from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.record import NOT_REFUTED, NOT_TESTED, REFUTED, Audit
 from securetm.auditing.recorded import vocabulary_of
 from securetm.auditing.runner import audit
-from securetm.auditing.trials import TrialOnRun
+from securetm.auditing.trials import Case
 from securetm.auditing.verdicts import judged_alone, with_baseline
 from securetm.auditing.views import NotTestable
 from securetm.contracts import Budget, Unit
@@ -197,8 +197,8 @@ def test_an_epsilon_is_the_measure_of_its_own_claim_alone() -> None:
     plan = read_audit_plan("counts")
     trial = next(one for one in plan.trials if one.attack == "vocabulary_leakage" and one.threat_model == "private_answers")
     attack, claimed = attack_called(trial.attack), Budget(Unit.DOCUMENT, 8.0, 1e-5)
-    case = {"trial": trial, "attack": attack, "adversary": threats.adversaries[0], "claimed": claimed, "tests": 4}
-    of_epsilon = TrialOnRun(**case, folder=None, secret=b"")  # type: ignore[arg-type]
+    unseen = dict.fromkeys(("claims", "run", "posed", "spent", "place"))
+    of_epsilon = Case(trial=trial, attack=attack, adversary=threats.adversaries[0], claimed=claimed, tests=4, **unseen)  # type: ignore[arg-type]
     assert attack.allowed is not None
     assert of_epsilon.refuted_from == attack.allowed(trial.measure, claimed)
     assert of_epsilon.confidence == pytest.approx(1 - (1 - trial.confidence) / 4)
