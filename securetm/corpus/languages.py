@@ -9,6 +9,7 @@ import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from itertools import islice
 from types import MappingProxyType
 
@@ -57,10 +58,11 @@ def function_words(code: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def language_of(words: Iterable[str]) -> str | None:
+def language_of(words: Iterable[str], english: frozenset[str] = frozenset()) -> str | None:
     """The code of the language of which these raw words have most function words; None where no language has enough.
 
-    English is found unless another language fits clearly better.
+    English is found unless another language fits clearly better, and first by words that are known to be `english`. Where no
+    lists of languages are installed, other languages are not told apart.
     """
     read = [unicodedata.normalize("NFKC", word).replace("’", "'").lower() for word in islice(words, _READ)]
     letters = "".join(read)
@@ -72,6 +74,10 @@ def language_of(words: Iterable[str]) -> str | None:
         known = function_words(code)
         return sum(word in known for word in read) / max(len(read), 1)
 
+    if sum(word in english for word in read) >= _SURELY * max(len(read), 1):
+        return ENGLISH_CODE
+    if find_spec("wordfreq") is None:
+        return None
     if share(ENGLISH_CODE) >= _SURELY:
         return ENGLISH_CODE
     shares = {code: share(code) for code in sorted(set(LANGUAGES.values()))}

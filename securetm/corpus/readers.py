@@ -40,7 +40,7 @@ from securetm.corpus.records import (
     size_of,
 )
 from securetm.corpus.store import Manifest, is_stored, shortened
-from securetm.corpus.tokeniser import BREAK, DROPPED, LATER, NO_LIST, Tokeniser
+from securetm.corpus.tokeniser import BREAK, DROPPED, ENGLISH, LATER, NO_LIST, Tokeniser
 from securetm.errors import BadSetting, Mistake, NoSuchPath
 from securetm.registries import Registry
 
@@ -341,7 +341,7 @@ def glance(path: str | Path, columns: Columns) -> Glance:
         return Glance(None, False)
     first = list(islice(records_of(path, columns)[1], _GLANCE))
     pieces = (piece for found in first for piece in _EVERY_WORD.pieces(found.text) if piece != BREAK)
-    return Glance(language_of(pieces), any(found.party for found in first))
+    return Glance(language_of(pieces, ENGLISH), any(found.party for found in first))
 
 
 def files_of(path: str | Path) -> list[Path]:
