@@ -37,6 +37,8 @@ def answered(command: str, place: Path) -> str:
     letter = [line for line in said.err.replace(str(place), "PLACE").splitlines() if line.startswith("securetm: ")]
     assert letter[0].startswith("securetm: error: "), command
     assert letter[-1].startswith("securetm: hint: "), command
+    if " --help" in letter[-1] and ": Invalid value: " not in letter[0]:  # the words are typer's, and go by its version
+        letter[0] = "securetm: error: …"
     ended = [] if said.code == 2 else [f"ends with {said.code}"]
     return "\n".join([f"$ {command}", *(line.removeprefix("securetm: ") for line in letter), *ended, "", ""])
 
