@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -116,3 +117,13 @@ def predicted(shares: Array, topics: Array, unseen: Any) -> Array:
     """Each document's log-likelihood of its unseen words."""
     likelihood: Array = (unseen.counts.toarray() * np.log(shares @ topics)).sum(axis=1)
     return likelihood
+
+
+# ---- mutants -----------------------------------------------------------------------------------------------------------
+
+
+def spoiled(part: Any, **methods: Any) -> Any:
+    """The part with other methods in place of its own: one deliberate fault."""
+    mutant = copy.copy(part)
+    object.__setattr__(mutant, "__class__", type(f"Spoiled{type(part).__name__}", (type(part),), methods))
+    return mutant
