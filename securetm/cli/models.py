@@ -56,14 +56,25 @@ def topics(
     date: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the date, unless it is called so.")] = None,
     under: Annotated[int | None, typer.Option(metavar="GROUPS", help="Show like topics together, in so many groups.")] = None,
     csv: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write topics, words and weights as CSV; - for standard output.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Write topics, words and weights as CSV, or shares by date or label; - for standard output."
+        ),
     ] = None,
     *,
     out: Output,
 ) -> dict[str, Any]:
     """Shows the topics of a finished run, heaviest words first. Labels that people gave to topics stand beside them."""
     from securetm.reports.topic_page import shares_everywhere
-    from securetm.reports.topics import groups_table, labels_table, moved_table, over_time_table, topics_csv, topics_table
+    from securetm.reports.topics import (
+        groups_table,
+        labels_table,
+        mean_shares_csv,
+        moved_table,
+        over_time_table,
+        topics_csv,
+        topics_table,
+    )
     from securetm.runs.finished import topics_by_label
 
     to = _results_beside(csv, out)
@@ -83,11 +94,15 @@ def topics(
     if moved := finished.moved():
         to.print(moved_table(moved, found, named.texts))
     if csv is not None:
-        topics_csv(finished.heaviest_words(words), named.texts, csv, private=finished.is_adapted())
+        groups_of_documents = over_time or of_labels
+        if groups_of_documents is None:
+            topics_csv(finished.heaviest_words(words), named.texts, csv, private=finished.is_adapted())
+        else:
+            mean_shares_csv(groups_of_documents, named.texts, csv)
     if over_time is not None:
-        out.results.print(over_time_table(over_time, found, named.texts, out.results.width))
+        to.print(over_time_table(over_time, found, named.texts, to.width))
     if of_labels is not None:
-        out.results.print(labels_table(of_labels, found, named.texts))
+        to.print(labels_table(of_labels, found, named.texts))
     if html is not None:
         of_documents = {"documents": held, "quoted": documents, "over_time": over_time}
         _write_page(finished, html, out, labels=named.texts, model_only=model_only, **of_documents)
@@ -300,6 +315,11 @@ def _gain_in_words(told: Mapping[str, Any]) -> str:
     from securetm.wording import counted
 
     documents, figures = told["documents"], told["held_out"]
+    if (worse := figures.get("not_kept")) is not None:
+        return (
+            f"Adapting made it worse (perplexity {worse['held_out']:,.0f} instead of {figures['shared']['held_out']:,.0f} on "
+            "documents that were not learned from), so the shared model was kept unchanged."
+        )
     if not told["stages"]:
         return "The shared model predicts your documents best as it is, so it was kept unchanged."
     shared, adapted = (figures[name]["held_out"] for name in ("shared", "adapted"))
@@ -309,6 +329,8 @@ def _gain_in_words(told: Mapping[str, Any]) -> str:
     own = f", with {counted(told['own_topics'], 'topic')} of your own" if told["own_topics"] else ""
     return f"Perplexity of {held_out} that were not learned from: shared {shared:,.0f}, adapted {adapted:,.0f}{own}."
 
+
+_SHOWN_ABSENT = 10  # words of topics that occur in no document
 
 # ---- evaluate --------------------------------------------------------------------------------------------------------
 
@@ -348,6 +370,7 @@ def evaluate(
     Beside each figure stands what topics reach that saw no document. A figure that needs more than is given says what.
     """
     from securetm.reports.evaluation import show_evaluation
+    from securetm.wording import counted
 
     where = "securetm evaluate"
     both = "cannot be given beside RUN; compare the two with --against"
@@ -361,7 +384,12 @@ def evaluate(
     documents, held_out = (0 if one is None else len(one) for one in (given.documents, given.held_out))
     judged = "without documents" if given.documents is None else f"by {documents:,} documents, {held_out:,} of them held out"
     show_evaluation(found, judged, out.results)
+    absent = found.topics.never_in(given.documents)
+    if absent:
+        said = f"Of {counted(len(found.topics.words), 'word')} of the topics {len(absent):,} occur in no document"
+        out.results.print(f"{said}: {', '.join(absent[:_SHOWN_ABSENT])}{' …' * (len(absent) > _SHOWN_ABSENT)}.", markup=False)
     return {
+        "words_in_no_document": absent,
         "name": found.topics.name,
         "topics": len(found.topics),
         "documents": documents,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
     from securetm.contracts import Engine
     from securetm.corpus.corpus import Corpus
+    from securetm.federation.folder import RunFolder
     from securetm.plans.agreement import Agreement
     from securetm.plans.schema import Plan
+    from securetm.reports.terminal import Bars
 
 LONG_SENTENCE = 50  # words
 _NOISE_FOLLOWS_FROM = ("privacy.epsilon", "privacy.delta", "training.rounds")  # that of an earlier run was for its own
@@ -148,6 +150,7 @@ def run(
             "training.continue_from": str(model_of(continue_).resolve()),
         }
     _check_resume(resume, plan, overrides, out or ledgers, record)
+    resume, plan, out = _where_to_go_on(resume, plan, out)
     result = _run(resume, plan, overrides, (out, ledgers), (engine, workers), (record, comparison), to)
     to.document(result)
     if not result["rounds"]:
@@ -210,55 +213,74 @@ def _run(
 
     to, (chosen, workers) = out.screen, _computing(*computing)
     with out.busy("getting ready"):  # libraries are loaded and the plan is checked, which takes seconds
-        from securetm.federation.budget.forecast import (
-            check_words,
-            expected_in_words,
-            expected_words,
-            forecast_of,
-            in_words,
-            why_no_forecast,
-        )
-        from securetm.federation.budget.prices import check_affords_a_round
-        from securetm.federation.document_minimum import delta_said, units_of
-        from securetm.federation.folder import begin, reopen
+        from securetm.federation.folder import reopen
         from securetm.federation.simulation.simulation import execute
-        from securetm.federation.soundness import check_floor
-        from securetm.federation.sources import corpora_of
-        from securetm.plans.schema import hides_documents
-        from securetm.reports.forecast import before_a_run
         from securetm.reports.statement.write import write_release
 
         folder = reopen(resume) if resume is not None else None
-        agreement, path, why = (
-            _agreed(plan, overrides, places[0], out) if folder is None else (folder.agreement, folder.path, {})
-        )
+        wanted = _agreed(plan, overrides, places[0], out) if folder is None else None
     with out.bars() as bars:
-        if folder is None:
-            corpora = corpora_of(agreement.plan, bars)
-            _check_as_many(agreement.plan, len(corpora))
-            _say_what_is_left_out(agreement, corpora, to)
-            _warn_of_long_sentences(agreement.plan, corpora, to)
-            expected = expected_words(agreement.plan.vocabulary, agreement.plan.tokeniser, sum(map(len, corpora.values())))
-            if expected is not None:
-                to.print(expected_in_words(expected, agreement.plan.vocabulary.file), markup=False)
-            check_floor(agreement, len(corpora))
-            if places[1] is None:  # else the ledgers of the documents say what may be spent
-                check_affords_a_round(agreement, len(corpora))
-            if (needed := check_words(agreement, corpora)) is not None:
-                to.print(f"Note: {in_words(needed)}.")
-            folder = begin(path, agreement.plan, corpora, with_content=choices[0], ledgers=places[1], why=why)
-            if hides_documents(folder.agreement.budget):
-                told = forecast_of(folder.agreement, len(corpora))
-                to.print(before_a_run(told, why_no_forecast(folder.agreement)), markup=False)
-            if said := delta_said(folder.agreement, sum(units_of(one, folder.agreement.unit) for one in corpora.values())):
-                to.print(f"[yellow]Note: {said}[/yellow]")
+        folder = folder or _begun(wanted, places[1], choices[0], bars, to)
         with closing(chosen) as engine:
             result = execute(folder, bars, workers=workers, comparison=choices[1], engine=engine)
     if result["rounds"]:
         write_release(folder.path)
-    show_run(result, agreement.profile.danger, out.results)
+    show_run(result, folder.agreement.profile.danger, out.results)
     _say_who_took_no_part(result, to)
     return result
+
+
+def _begun(wanted: _Wanted | None, ledgers: Path | None, record: bool, bars: Bars, to: Console) -> RunFolder:
+    """Reads the documents, and begins the run in its folder, which holds the plan from the first second."""
+    from securetm.federation.budget.forecast import (
+        check_words,
+        expected_in_words,
+        expected_words,
+        forecast_of,
+        in_words,
+        why_no_forecast,
+    )
+    from securetm.federation.budget.prices import check_affords_a_round
+    from securetm.federation.document_minimum import delta_said, units_of
+    from securetm.federation.folder import announced, begin
+    from securetm.federation.soundness import check_floor
+    from securetm.federation.sources import corpora_of
+    from securetm.plans.recommend import Recommendation
+    from securetm.plans.schema import hides_documents
+    from securetm.reports.forecast import before_a_run
+
+    assert wanted is not None  # where no run is reopened
+    agreement, plan = wanted.agreement, wanted.agreement.plan
+    alone = ledgers is None and not record  # a plan does not say where ledgers lie, so nobody could go on with it
+    with announced(wanted.path, Recommendation(plan, wanted.why)) if alone else nullcontext():
+        corpora = corpora_of(plan, bars)
+        _check_as_many(plan, len(corpora))
+        _say_what_is_left_out(agreement, corpora, to)
+        _warn_of_long_sentences(plan, corpora, to)
+        expected = expected_words(plan.vocabulary, plan.tokeniser, sum(map(len, corpora.values())))
+        if expected is not None:
+            to.print(expected_in_words(expected, plan.vocabulary.file), markup=False)
+        check_floor(agreement, len(corpora))
+        if ledgers is None:  # else the ledgers of the documents say what may be spent
+            check_affords_a_round(agreement, len(corpora))
+        if (needed := check_words(agreement, corpora)) is not None:
+            to.print(f"Note: {in_words(needed)}.")
+        folder = begin(wanted.path, plan, corpora, with_content=record, ledgers=ledgers, why=wanted.why)
+    if hides_documents(folder.agreement.budget):
+        told = forecast_of(folder.agreement, len(corpora))
+        to.print(before_a_run(told, why_no_forecast(folder.agreement)), markup=False)
+    if said := delta_said(folder.agreement, sum(units_of(one, folder.agreement.unit) for one in corpora.values())):
+        to.print(f"[yellow]Note: {said}[/yellow]")
+    return folder
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A run that is to begin: what is agreed on, its folder, and why settings were chosen."""
+
+    agreement: Agreement
+    path: Path
+    why: Mapping[str, str]
 
 
 def _computing(engine: str | None, workers: int | None) -> tuple[Engine, int]:
@@ -276,9 +298,7 @@ def _paid_for_less_than_a_guess(result: Mapping[str, Any]) -> bool:
     return paid and bool((result.get("baseline") or {}).get("worse_than_uniform"))
 
 
-def _agreed(
-    plan: Path | None, overrides: dict[str, Any], out: Path | None, to: Output
-) -> tuple[Agreement, Path, Mapping[str, str]]:
+def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None, to: Output) -> _Wanted:
     """The agreement and the folder of a new run, both checked before documents are trained on, and why settings were chosen.
 
     Where nothing is private and nobody named stop words, they are those of the documents' language; no budget's plan follows
@@ -309,7 +329,7 @@ def _agreed(
         found = read_request(plan, {**overrides, "tokeniser.stop_words": code}) if is_open else found
     agreement = agree(chosen := found.plan)
     check_answerable(agreement, agreement.profile.minimum_parties)
-    return agreement, path, found.why
+    return _Wanted(agreement, path, found.why)
 
 
 def _check_as_many(plan: Plan, parties: int) -> None:
@@ -364,6 +384,15 @@ def _warn_of_long_sentences(plan: Plan, corpora: Mapping[str, Corpus], to: Conso
             f"[yellow]Half of all sentences have {words:.0f} words or more, and each gets one topic: is the text without full "
             "stops? --set model.longest=10 cuts sentences at so many words.[/yellow]"
         )
+
+
+def _where_to_go_on(resume: Path | None, plan: Path | None, out: Path | None) -> tuple[Path | None, Path | None, Path | None]:
+    """A run that was stopped while its documents were read begins again, by the plan in its folder."""
+    from securetm.federation.folder import PLAN, RUN
+
+    if resume is None or (resume / RUN).is_file() or not (resume / PLAN).is_file():
+        return resume, plan, out
+    return None, resume / PLAN, resume
 
 
 def plan_settings(pairs: list[str]) -> dict[str, str]:

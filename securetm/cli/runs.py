@@ -26,6 +26,7 @@ _ORDERS: dict[str, Callable[[Any], Any]] = {  # what is not known stands last
     "model": lambda run: (run.model, run.begun),
     "profile": lambda run: (run.profile, run.begun),
     "perplexity": lambda run: (run.perplexity is None, run.perplexity),
+    "ratio": lambda run: (run.ratio is None, run.ratio),
     "npmi": lambda run: (run.npmi is None, -(run.npmi or 0)),
     "epsilon": lambda run: (run.epsilon is None, run.epsilon),
     "size": lambda run: -run.size,
@@ -40,7 +41,7 @@ def runs(
         typer.Argument(metavar="[RUN]...", help="Only these: names or folders.", autocompletion=options.run_names),
     ] = None,
     place: Place = RUNS,
-    sort: Annotated[str, typer.Option(help="begun, name, model, profile, perplexity, npmi, epsilon or size.")] = "begun",
+    sort: Annotated[str, typer.Option(help="begun, name, model, profile, ratio, perplexity, npmi, epsilon or size.")] = "begun",
     delete: Annotated[bool, typer.Option("--delete", help="Delete these runs, after asking.")] = False,
     cache: Annotated[
         bool, typer.Option("--cache", help="With --delete: the cache of documentation strings and embeddings, too.")

@@ -14,7 +14,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -301,6 +301,28 @@ def begin(
     write_record(folder, left_out(corpora), {**(why or {}), **made})
     bind(path, [path / RUN, *(folder.documents(name) for name in corpora)])
     return folder
+
+
+@contextmanager
+def announced(path: Path, found: Recommendation) -> Iterator[None]:
+    """Writes the plan of a run before its documents are read: who is stopped meanwhile goes on with it.
+
+    A refusal leaves no folder, and a plan that was there before stays.
+    """
+    made, plan = [one for one in (path, *path.parents) if not one.exists()], path / PLAN
+    own = not plan.exists()
+    private_folder(path)
+    if own:
+        write_bytes(plan, plan_text(found, {}, ("The whole plan of this run, which has not begun.",)).encode())
+    try:
+        yield
+    except SecuretmError:
+        if own and not (path / RUN).exists():
+            plan.unlink(missing_ok=True)
+            for one in made:
+                with suppress(OSError):  # something else lies there
+                    one.rmdir()
+        raise
 
 
 def write_record(folder: RunFolder, more: Mapping[str, Any], why: Mapping[str, str] | None = None) -> None:

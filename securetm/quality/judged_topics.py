@@ -51,6 +51,18 @@ class JudgedTopics:
     def __len__(self) -> int:
         return len(self.lists)
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of all topics, each once, alphabetically."""
+        return tuple(sorted({word for one in self.lists for word in one}))
+
+    def never_in(self, documents: Any) -> list[str]:
+        """The words of the topics that occur in none of these documents; nothing where there are no documents."""
+        if documents is None:
+            return []
+        there = dict(zip(documents.vocabulary, documents.document_frequencies(), strict=True))
+        return [word for word in self.words if not there.get(word)]
+
     def shortened(self, words: int) -> JudgedTopics:
         """The same topics, of which no more than so many words are known by rank."""
         return replace(self, lists=tuple(one[:words] for one in self.lists))

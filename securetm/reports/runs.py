@@ -14,7 +14,7 @@ from securetm.reports.forecast import after_a_run
 from securetm.reports.terminal import show
 from securetm.reports.texts import blocks, said, sentence, table
 from securetm.reports.topics import noise_said, with_marks
-from securetm.runs.compare import COMPARED, best_of
+from securetm.runs.compare import COMPARED, F1, PERPLEXITY, best_of
 from securetm.runs.kept_runs import KeptRun
 
 
@@ -134,7 +134,13 @@ def quality(result: Mapping[str, Any]) -> Table:
 
 # ---- several runs --------------------------------------------------------------------------------------------------
 
-_NAMES = {"parties_better_than_alone": "parties better off than alone", "megabytes": "MB sent", "npmi": "NPMI"}
+_NAMES = {
+    "parties_better_than_alone": "parties better off than alone",
+    "megabytes": "MB sent",
+    "npmi": "NPMI",
+    "perplexity_over_frequencies": "perplexity over that of word frequencies",
+    F1: "macro F1 of a classifier on topics",
+}
 
 
 def runs_table(runs: Sequence[KeptRun]) -> Table:
@@ -145,15 +151,23 @@ def runs_table(runs: Sequence[KeptRun]) -> Table:
 def comparison_tables(compared: Mapping[str, Any]) -> tuple[Block, ...]:
     """The settings that differ, and the figures of each group."""
     groups = compared["groups"]
+    same_words = len({words for group in groups for words in group["words"]}) == 1
+    shown = [one for one in COMPARED if (one.name != PERPLEXITY or same_words) and _known(groups, one.name)]
     figures = [
         (
             _NAMES.get(one.name, one.name),
             [_seed_figure(group["figures"][one.name]) for group in groups],
             best_of(groups, one),
         )
-        for one in COMPARED
+        for one in shown
     ]
-    return blocks("run.compared", list(groups), compared["differing"].items(), figures)
+    identical = [names for group in groups for names in group["identical"]]
+    return blocks("run.compared", list(groups), compared["differing"].items(), figures, identical, same_words)
+
+
+def _known(groups: Sequence[Mapping[str, Any]], name: str) -> bool:
+    """Whether any group has this figure; F1 needs labels, which few corpora have."""
+    return name != F1 or any(group["figures"][name]["mean"] is not None for group in groups)
 
 
 def _seed_figure(figure: Mapping[str, Any]) -> str:

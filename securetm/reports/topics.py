@@ -210,6 +210,18 @@ def topics_csv(words: Iterable[tuple[int, int, str, float]], labels: Mapping[int
     _write(csv_text(("topic", "label", "rank", "word", "weight"), lines), to, private=private)
 
 
+def mean_shares_csv(found: TopicsByDate | TopicsByLabel, labels: Mapping[int, str], to: str) -> None:
+    """A line for each topic in the documents of each period, or label: how many these are, topic (from 0), label, share."""
+    table = found.table()
+    head, groups = ("period", table["periods"]) if "periods" in table else ("of", table["labels"])
+    lines = [
+        (group, documents, topic, labels.get(topic, ""), f"{share:.6f}")
+        for group, documents, row in zip(groups, table["documents"], table["shares"], strict=True)
+        for topic, share in enumerate(row or ())
+    ]
+    _write(csv_text((head, "documents", "topic", "label", "share"), lines), to, private=True)
+
+
 def shares_csv(shares: Array, known: Sequence[int], to: str) -> None:
     """A line for each document: its number (from 1), its known words, and the share of each topic."""
     lines = [(*facts, *(f"{share:.6f}" for share in row)) for facts, row in zip(enumerate(known, 1), shares, strict=True)]

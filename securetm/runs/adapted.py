@@ -60,6 +60,10 @@ def adapted_to(run: FinishedRun, documents: Corpus, own_topics: int | None, stag
         name: _finite(perplexity_with_interval(np.asarray(model.log_likelihood(state, seen, unseen)), words))
         for name, model, state in (("shared", run.model, shared), ("adapted", adapted.model, adapted.state))
     }
+    before, after = (figures[name]["held_out"] for name in ("shared", "adapted"))
+    if before is not None and after is not None and after > before:
+        adapted = adapted.unchanged(run.model, shared, train, seed)
+        figures = {"shared": figures["shared"], "adapted": figures["shared"], "not_kept": figures["adapted"]}
     return adapted, {"documents": {"train": len(train), "held_out": len(held_out)}, "held_out": figures}
 
 

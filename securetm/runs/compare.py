@@ -1,11 +1,14 @@
 """Finished runs side by side: their settings, quality, privacy and cost; and which predicts the same documents better.
 
-Runs whose settings are equal but for the seed are one group. A figure of a group is the mean over its seeds, with an interval
-that holds the true mean in 95 of 100 cases if the figures of seeds are about normal (Student's t).
+Runs whose settings are equal but for the seed are one group, in which a run that is another one again counts once. A figure of
+a group is the mean over its seeds, with an interval that holds the true mean in 95 of 100 cases if the figures of seeds are
+about normal (Student's t). Perplexities over different words say nothing of each other: what is compared is the ratio to word
+frequencies over the same words, and F1 where documents have labels.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +19,15 @@ import numpy as np
 from scipy.special import stdtrit
 
 from securetm.contracts import Array
-from securetm.federation.folder import RUN, RunFolder, check, reopen, result_of
+from securetm.federation.folder import RUN, NotARun, RunFolder, check, reopen, result_of
 from securetm.federation.party.alone import held_out_likelihood
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.simulation.simulation import documents_of
 from securetm.federation.store import DamagedStore, read_json
 from securetm.quality.evaluation import paired_difference
-from securetm.runs.finished import FinishedRun
+from securetm.quality.measures import TooFewLabels, classified
+from securetm.runs.finished import FinishedRun, documents_of_run
+from securetm.runs.kept_runs import over_frequencies
 
 SEED = "seed"
 _LOWER, _HIGHER = -1, 1
@@ -53,8 +58,11 @@ def _better_off(result: Mapping[str, Any]) -> float | None:
     return float(sum(ours < own for ours, own in known)) if known else None
 
 
+F1, PERPLEXITY = "macro_f1", "perplexity"
 COMPARED = (
-    ComparedFigure("perplexity", _quality("held_out"), _LOWER),
+    ComparedFigure("perplexity_over_frequencies", over_frequencies, _LOWER),
+    ComparedFigure(F1, lambda result: result[F1], _HIGHER),
+    ComparedFigure(PERPLEXITY, _quality("held_out"), _LOWER),
     ComparedFigure("npmi", _quality("npmi"), _HIGHER),
     ComparedFigure("diversity", _quality("diversity"), _HIGHER),
     ComparedFigure("parties_better_than_alone", _better_off, _HIGHER),
@@ -68,10 +76,11 @@ COMPARED = (
 def side_by_side(paths: Sequence[Path]) -> dict[str, Any]:
     """Finished runs in groups, in the order in which they were named, and the settings that are not the same in all groups."""
     by_settings: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
-    for path in paths:
+    for path in dict.fromkeys(path.resolve() for path in paths):
         settings, result = _settings(path), result_of(path)
         same = repr(sorted((name, value) for name, value in settings.items() if name != SEED))
-        by_settings.setdefault(same, []).append((settings, result))
+        found = {**result, F1: _macro_f1(path), "words": _digest_of_words(path)}
+        by_settings.setdefault(same, []).append((settings, found))
     groups = [_group(each) for each in by_settings.values()]
     names = dict.fromkeys(name for group in groups for name in group["settings"])
     values = {name: [group["settings"].get(name) for group in groups] for name in names}
@@ -88,11 +97,19 @@ def best_of(groups: Sequence[Mapping[str, Any]], measure: ComparedFigure) -> int
 
 
 def _group(runs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> dict[str, Any]:
-    """Runs with the same settings but the seed."""
+    """Runs with the same settings but the seed. The same seed without noise gives the same model, which counts once."""
+    first: dict[str, str] = {}
+    same: dict[str, list[str]] = {}
+    for settings, result in runs:
+        known = first.setdefault(repr([settings[SEED], result["topics"], result["quality"]]), result["run"])
+        same.setdefault(known, []).append(result["run"])
+    runs = [(settings, result) for settings, result in runs if result["run"] in same]
     results = [result for _, result in runs]
     return {
         "runs": [result["run"] for result in results],
         "seeds": [int(settings[SEED]) for settings, _ in runs],
+        "identical": [names for names in same.values() if len(names) > 1],
+        "words": sorted({result["words"] for result in results}),
         "settings": {name: value for name, value in runs[0][0].items() if name != SEED},
         "figures": {one.name: _over_seeds([float(v) for r in results if (v := one.of(r)) is not None]) for one in COMPARED},
     }
@@ -123,6 +140,26 @@ def _dotted(tables: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     for name, value in tables.items():
         found |= _dotted(value, f"{above}{name}.") if isinstance(value, dict) and value else {f"{above}{name}": value}
     return {name.replace("model.settings.", "model."): value for name, value in found.items()}
+
+
+def _digest_of_words(path: Path) -> str:
+    listed = reopen(path).words
+    return hashlib.sha256(listed.read_bytes()).hexdigest() if listed.is_file() else ""
+
+
+def _macro_f1(path: Path) -> float | None:
+    """The macro F1 of a classifier on the topics of documents, drawn alike for every run; None where they have no labels."""
+    try:
+        run = FinishedRun.open(path)
+        documents = documents_of_run(run)
+        if documents is None or documents.labels is None:
+            return None
+        documents = documents.project(run.vocabulary)
+        if len(documents) > MOST_DOCUMENTS:
+            documents = documents.select(np.sort(np.argsort(documents.keys, kind="stable")[:MOST_DOCUMENTS]))
+        return classified(run.model.infer(run.state, documents), documents.labels).macro_f1
+    except (TooFewLabels, NotARun):  # no round was trained
+        return None
 
 
 MOST_DOCUMENTS = 5_000  # held-out ones of all parties, drawn alike for every run

@@ -45,6 +45,7 @@ class KeptRun:
     finished: bool = False
     rounds: int | None = None
     perplexity: float | None = None
+    ratio: float | None = None  # of the perplexity to that of word frequencies alone
     npmi: float | None = None
     epsilon: float | None = None  # the most that one party spent
     unit: str | None = None
@@ -136,6 +137,7 @@ def _of_result(path: Path) -> dict[str, Any]:
         "parties": len(result["parties"]),
         **{name: result[name] for name in ("model", "profile", "rounds", "seconds")},
         **_figures(result["quality"]),
+        "ratio": over_frequencies(result),
         **_spent(result["spent"]),
         "bytes_sent": result["bytes_up"] + result["bytes_down"],
     }
@@ -165,6 +167,13 @@ def _at_party(path: Path) -> dict[str, Any]:
 
 def _figures(quality: Mapping[str, float]) -> dict[str, float | None]:
     return {"perplexity": quality.get("held_out"), "npmi": quality.get("npmi")}
+
+
+def over_frequencies(result: Mapping[str, Any]) -> float | None:
+    """The perplexity over that of word frequencies alone, on the same words; below 1 the model predicts better."""
+    told = result.get("baseline") or {}
+    model, alone = told.get("model"), told.get("word_frequencies")
+    return model / alone if model is not None and alone else None
 
 
 def _spent(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -44,6 +44,13 @@ def test_topics_from_anywhere(here: Path) -> None:
     found = rows(securetm("evaluate", "--topics", "topics.json", "--corpus", "documents.jsonl", "--json"))
     assert found["npmi_windows"]["value"] is not None
     assert "weights of words" in found["held_out"]["needs"]
+    Path("topics.json").write_text(json.dumps([["river", "lake"], ["judge", "zyx"]]), "utf-8")
+    said = securetm("evaluate", "--topics", "topics.json", "--corpus", "documents.jsonl")
+    assert "Of 4 words of the topics" in " ".join(said.out.split())
+    assert (
+        "zyx"
+        in securetm("evaluate", "--topics", "topics.json", "--corpus", "documents.jsonl", "--json").json["words_in_no_document"]
+    )
     said = securetm("evaluate", "--topics", "topics.json")
     assert "c_v by windows of 110: needs documents: --corpus FILE" in " ".join(said.out.split())
     assert "without documents" in " ".join(said.out.split())

@@ -14,8 +14,10 @@ import pytest
 from rich.console import Console
 
 from securetm.cli.command import Output
-from securetm.federation.folder import reopen
+from securetm.federation.folder import announced, reopen
 from securetm.federation.party_store import PartyStore
+from securetm.plans.recommend import read_request
+from securetm.reports.terminal import Bars
 from securetm.runs.finished import FinishedRun
 
 from .conftest import securetm
@@ -134,3 +136,32 @@ def test_no_plan_with_a_budget_follows_from_the_language_of_documents(tmp_path: 
     said = securetm(*begun.split(), "--start", "plain", "--vocabulary", "words.txt", "--public", "vocabulary=of a test")
     assert "the plan takes stop words of English" in " ".join(said.err.split())
     assert reopen(Path("private")).agreement.plan.tokeniser.stop_words == "english"
+
+
+def test_who_is_stopped_while_documents_are_read_goes_on_by_the_plan_in_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, f"{SUBJECTS['north']} {SUBJECTS['south']}")
+    asked = {"corpus.source": "documents.jsonl", "corpus.partition": "column", "vocabulary.file": "words.txt"}
+    asked |= {"profile": "open", "model.name": "lda", "model.n_topics": 2, "training.rounds": 2}
+    with pytest.raises(KeyboardInterrupt), announced(Path("late"), read_request(None, asked)):
+        raise KeyboardInterrupt
+    said = securetm("run", "--resume", "late", "--no-comparison", "--json")
+    assert said.code == 0, said.err
+    assert (said.json["directory"], said.json["rounds"]) == ("late", 2)
+
+
+def test_redirected_output_says_what_is_done_and_how_long_it_takes() -> None:
+    now, written = [0.0], io.StringIO()
+    with Bars(Console(file=written, width=60), clock=lambda: now[0]) as bars:
+        bars.stage("embedding texts", 1_000)
+        for done, at in ((1, 2.0), (100, 30.0), (110, 31.0), (1_000, 300.0)):
+            now[0] = at
+            bars.step(done)
+        bars.stage("training", 3)
+    assert written.getvalue().splitlines() == [
+        "embedding texts …",
+        "embedding texts: 100 of 1,000, about 4 min left",
+        "training …",
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -140,6 +141,31 @@ def test_runs_side_by_side_with_intervals_over_seeds(several: Path, here: Path) 
     shown = securetm("compare", "a", "b", "c", "--in", "kept").out
     assert "±" in shown
     assert "model.n_topics" in shown
+
+
+def test_a_run_that_is_another_one_again_counts_once_and_other_words_have_no_common_perplexity(
+    several: Path, here: Path
+) -> None:
+    trained("kept/again", "--topics", "3")
+    trained("kept/short", "--topics", "3", "--set", "vocabulary.max_words=12")
+    trained("kept/labelled", "--topics", "3", "--label", "party")
+    try:
+        (group,) = securetm("compare", "a", "a", "again", "b", "--in", "kept", "--json").json["groups"]
+        assert (group["runs"], group["seeds"], group["identical"]) == (["a", "b"], [0, 1], [["a", "again"]])
+        assert "the same run again" in securetm("compare", "a", "again", "--in", "kept").out
+        found = securetm("compare", "a", "short", "--in", "kept")
+        said = " ".join(found.out.split())
+        assert "different words" in said
+        assert "perplexity over that of word frequencies" in said
+        assert not re.search(r"│ perplexity +│", found.out)
+        told = json.loads((several / "a" / "result.json").read_text())["baseline"]
+        (run,) = listed("a", "--in", "kept").values()
+        assert run["ratio"] == told["model"] / told["word_frequencies"]
+        (labelled,) = securetm("compare", "labelled", "--in", "kept", "--json").json["groups"]
+        assert 0 < labelled["figures"]["macro_f1"]["mean"] <= 1
+        assert group["figures"]["macro_f1"]["mean"] is None
+    finally:
+        assert securetm("runs", "again", "short", "labelled", "--in", "kept", "--delete", "--yes").code == 0
 
 
 def test_the_same_documents_test_whether_a_difference_is_chance(several: Path, here: Path) -> None:

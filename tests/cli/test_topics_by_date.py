@@ -47,6 +47,10 @@ def test_shares_are_means_over_the_documents_of_a_period(run: FinishedRun) -> No
     expected = [run.transform(corpus).mean(axis=0) for corpus in held]
     np.testing.assert_allclose(said["shares"], expected, atol=1e-5)
     assert said["documents"] == [len(corpus) for corpus in held]
+    first, *lines = securetm("topics", RUN, "--by-date", "year", "--csv", "-").out.split()
+    assert first == "period,documents,topic,label,share"
+    assert len(lines) == 5 * len(run.components_)
+    assert lines[1] == f"2020,{len(held[0])},1,,{said['shares'][0][1]:.6f}"
 
 
 def test_shares_are_means_over_the_documents_of_a_label(run: FinishedRun, dated: Path) -> None:

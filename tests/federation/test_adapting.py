@@ -13,11 +13,16 @@ import securetm
 from securetm import federate
 from securetm.contracts import Memory
 from securetm.corpus.corpus import Corpus
-from securetm.federation.party.alone import STAGES, adapt, rounds_of_adapting, trained_on
+from securetm.federation.party.alone import STAGES, Adapted, adapt, rounds_of_adapting, trained_on
+from securetm.federation.simulation import comparison
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.models.lda.matched import MatchedLDA
 from securetm.models.neural.prodlda import ProdLDA
+from securetm.reports.runs import quality
+from securetm.runs import adapted as adapted_models
+from securetm.runs.finished import FinishedRun
+from securetm.stages import Unwatched
 
 MODELS = (
     LDA(n_topics=2, sweeps=1),
@@ -71,3 +76,25 @@ def test_a_run_shows_what_adapting_gives(corpora: Mapping[str, Corpus], tmp_path
         assert (told["shared_topics"], told["stages"] > 0) == (3, told["own_topics"] > 0)
         (file,) = (tmp_path / "run/parties").glob(f"{place:02}-*/adapted.safetensors")
         assert len(securetm.load(file).topics()) == told["shared_topics"] + told["own_topics"]
+
+
+def test_what_adapting_made_worse_is_said_and_not_kept(
+    corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def worse(model: Any, shared: Any, documents: Any, *_: Any) -> Adapted:
+        """What adapting comes to that chose random topics."""
+        return Adapted(model, model.start(documents.vocabulary, np.random.default_rng(1)), 3, 1, (2.0, 1.0))
+
+    monkeypatch.setattr(comparison, "adapt", worse)
+    monkeypatch.setattr(adapted_models, "adapt", worse)
+    result = federate(
+        corpora, tmp_path / "run", {"profile": "open", "model.name": "lda", "model.n_topics": 3, "training.rounds": 9}
+    )
+    for name, told in result["adapted_at_party"].items():
+        assert (told["stages"], told["held_out"]) == (0, result["shared_at_party"][name]["held_out"])
+    assert "Adapting helped no party" in quality(result).caption
+    run = FinishedRun.open(tmp_path / "run")
+    adapted, figures = adapted_models.adapted_to(run, next(iter(corpora.values())), None, Unwatched())
+    assert adapted.stages == 0
+    np.testing.assert_array_equal(run.model.topics(adapted.state), run.components_)
+    assert figures["held_out"]["not_kept"]["held_out"] > figures["held_out"]["shared"]["held_out"]

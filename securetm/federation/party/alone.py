@@ -103,6 +103,10 @@ class Adapted:
     stages: int  # 0: the shared model predicts best, and was not changed
     chosen_by: tuple[float, ...]  # perplexity of the documents that were held back: of the shared model, and after each stage
 
+    def unchanged(self, model: TopicModel, shared: State, documents: Any, seed: int) -> Adapted:
+        """Returns the shared model as it is, where adapting it turned out to make it worse."""
+        return Adapted(model, _whole(model, shared, documents, seed), self.shared_topics, 0, self.chosen_by)
+
     def facts(self) -> dict[str, Any]:
         """Returns how it came about, ready for JSON."""
         weight = STAGES[self.stages - 1][0] if self.stages else None

@@ -237,7 +237,12 @@ def _all_adapted(
         if not kept.is_file():
             shared, train, seed = agreement.model.shared(trained.state), one.documents.train, agreement.plan.seed
             found = adapt(agreement.model, shared, train, trained.rounds, seed, _after(place, stages))
-            one.party.store.keep_figures("adapted", judge(found.model, found.state, one.documents, seed))
+            figures, before = (
+                judge(*of, one.documents, seed) for of in ((found.model, found.state), (agreement.model, shared))
+            )
+            if figures["held_out"] > before["held_out"]:  # not so where either is not known
+                found, figures = found.unchanged(agreement.model, shared, train, seed), before
+            one.party.store.keep_figures("adapted", figures)
             write_json(kept.with_suffix(".json"), found.facts())
             write_model(kept, found.model, found.state, trained.vocabulary)
         module = agreement.plan.model.settings.get("module", "")
