@@ -16,10 +16,20 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from securetm.contracts import Message
-from securetm.errors import Malformed
+from securetm.errors import Malformed, Refused
 
-PROTOCOL = b"securetm sessions 3"  # comes before every label
-VERSION = 3  # the first byte of every message; 2 had another framing in each sum and signed ledger heads under the masked sum
+PROTOCOL = b"securetm sessions 4"  # comes before every label
+VERSION = 4  # the first byte of every message; 3 had X25519 alone, 2 another framing in each sum
+RECORDED = (3, VERSION)  # of messages in records of old runs: rounds look alike in both
+
+
+class AnotherVersion(Refused):
+    """{sender} speaks version {found} of the protocol of sessions, and this is version {expected}"""
+
+    sender: str
+    found: int
+    expected: int
+    hint = "install the same version of securetm on all sides; what older ones say is not safe from a later quantum computer"
 
 
 class Label(Enum):
@@ -33,12 +43,16 @@ class Label(Enum):
     COMMITMENT = "commitment"
     COMMITS = "commits"
     REVEAL = "reveal"
-    SEED = "seed"
-    SEEDS = "seeds"
+    DEALT = "secret"
+    DEALT_ALL = "secrets"
     POLICY = "policy"
     SETUP = "setup"
     GRAPH = "graph"
     SHARE = "share"
+    PAIR = "keys of a pair"
+    PAIR_ROUNDS = "secrets of a pair"
+    PAIR_ROUND = "secret of a pair"
+    COPY = "copies of the secrets of pairs"
     SHARE_SEAL = "sealed shares"
     SHARES = "shares"
     SHARES_HELD = "shares of one holder"
@@ -108,10 +122,10 @@ def listed(messages: Collection[bytes]) -> bytes:
 class Reader:
     """Reads a message from its beginning, and refuses one that is too short, too long or out of order."""
 
-    def __init__(self, message: Message, sender: str, *kinds: int) -> None:
+    def __init__(self, message: Message, sender: str, *kinds: int, versions: Collection[int] = (VERSION,)) -> None:
         self._bytes, self._at, self._sender = memoryview(message), 0, sender
-        if (version := self.number(1)) != VERSION:
-            raise self.malformed(f"it is of version {version} of the protocol, and this is version {VERSION}")
+        if (version := self.number(1)) not in versions:
+            raise AnotherVersion(sender, version, VERSION)
         self.kind = self.number(1)
         if kinds and self.kind not in kinds:
             raise self.malformed("another kind of message is expected")

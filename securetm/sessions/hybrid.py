@@ -16,6 +16,9 @@ KEM_KEY, CIPHERTEXT = 1_184, 1_088
 SECRET_KEYS, PUBLIC_KEYS = KEY + KEM_SECRET, KEY + KEM_KEY  # of both kinds, X25519 first
 
 
+_ANY = bytes(range(KEY))  # a private key of nobody
+
+
 class BadKey(Refused):
     """{sender} sent a public key that no honest party makes"""
 
@@ -25,6 +28,15 @@ class BadKey(Refused):
 def public_keys(secret: bytes) -> bytes:
     """Returns the public keys of 96 secret bytes: X25519, then ML-KEM-768."""
     return public_key(secret[:KEY]) + MLKEM768PrivateKey.from_seed_bytes(secret[KEY:]).public_key().public_bytes_raw()
+
+
+def check_public_keys(public: bytes, owner: str) -> None:
+    """Refuses public keys with which nobody can agree on a secret."""
+    try:
+        MLKEM768PublicKey.from_public_bytes(public[KEY:])
+    except ValueError:
+        raise BadKey(owner) from None
+    shared_secret(_ANY, public[:KEY], owner)
 
 
 def public_key(private: bytes) -> bytes:
@@ -43,9 +55,15 @@ def shared_secret(private: bytes, public: bytes, owner: str) -> bytes:
 def encapsulate(public: bytes, owner: str) -> tuple[bytes, bytes]:
     """Returns a fresh secret and the ciphertext that tells it to the owner of this ML-KEM-768 key."""
     try:
-        return MLKEM768PublicKey.from_public_bytes(public).encapsulate()
+        key = MLKEM768PublicKey.from_public_bytes(public)
     except ValueError:
         raise BadKey(owner) from None
+    return draw_for(key)
+
+
+def draw_for(key: MLKEM768PublicKey) -> tuple[bytes, bytes]:
+    """Draws a secret and its ciphertext. The library takes its randomness from the operating system."""
+    return key.encapsulate()
 
 
 def decapsulate(private: bytes, ciphertext: bytes) -> bytes:

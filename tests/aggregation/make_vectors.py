@@ -12,11 +12,20 @@ from typing import Any
 
 from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.aggregation.masked.messages import COMMIT_SIZE, HEADER_SIZE, PLACE_SIZE, Kind, Outcome, read_outcome, reveal_size
+from securetm.aggregation.masked.messages import (
+    COMMIT_SIZE,
+    HEADER_SIZE,
+    PLACE_SIZE,
+    REVEAL_SIZE,
+    Kind,
+    Outcome,
+    read_outcome,
+)
 from securetm.entropy import Seeded
 from securetm.resources import data_folder
 from securetm.sessions.framing import VERSION, Reader, places_bytes
 from securetm.sessions.identities import SIGNATURE, identity_of
+from securetm.testing.known_secrets import KnownSecrets
 from tests.aggregation.played import COORDINATOR, TERMS, Played, flat, identity_key, names, own_store, signed_again, vectors_of
 
 N, ROUNDS = 4, 2
@@ -104,10 +113,15 @@ def entropy_key(name: str) -> bytes:
 
 
 def session(consistency: bool) -> tuple[dict[str, Any], Logged]:
-    """A set-up of two rounds; everybody is in the first, and in the second one party leaves before it sends its vector."""
+    """A set-up of two rounds; everybody is in the first, and in the second one party leaves before it sends its vector.
+
+    The library draws the secrets of ML-KEM by itself, so that those in the file are told again.
+    """
     members, vectors = names(N), vectors_of(names(N))
     played = Logged(MaskedSum(consistency=consistency), members, entropy=seeded)
-    played.prepare(ROUNDS)
+    known = KnownSecrets(in_turn=True, told=known_secrets(consistency))
+    with known.come_again():
+        played.prepare(ROUNDS)
     answers = []
     for number in range(ROUNDS):
         played.leaves = {Kind.MASKED: {members[2]}} if number else {}
@@ -122,10 +136,25 @@ def session(consistency: bool) -> tuple[dict[str, Any], Logged]:
         **facts,
         "roster": roster,
         "private": keys,
+        "told": [
+            {"key": public.hex(), "secret": secret.hex(), "ciphertext": ciphertext.hex()}
+            for public, pairs in known.told.items()
+            for secret, ciphertext in pairs
+        ],
         "vectors": {m: v.tolist() for m, v in vectors.items()},
         "answers": answers,
     }
     return {**made, "steps": played.steps}, played
+
+
+def known_secrets(consistency: bool) -> dict[bytes, list[tuple[bytes, bytes]]]:
+    """By public key, what the present file has of ML-KEM."""
+    path, found = data_folder("protocols") / "vectors" / "masked_sum.json", dict[bytes, list[tuple[bytes, bytes]]]()
+    sessions = json.loads(path.read_text())["sessions"] if path.is_file() else []
+    told = [row for one in sessions if one["consistency"] == consistency for row in one.get("told", ())]
+    for row in told:
+        found.setdefault(bytes.fromhex(row["key"]), []).append((bytes.fromhex(row["secret"]), bytes.fromhex(row["ciphertext"])))
+    return found
 
 
 # ---- what must be refused --------------------------------------------------------------------------------------------
@@ -135,6 +164,11 @@ Change = Callable[[bytes], bytes]
 
 def flip(at: int) -> Change:
     return lambda m: m[:at] + bytes([m[at] ^ 1]) + m[at + 1 :]
+
+
+def turn(at: int) -> Change:
+    """A bit so far before the end."""
+    return lambda m: flip(len(m) + at)(m)
 
 
 def only(size: int, keep: Sequence[int]) -> Change:
@@ -159,32 +193,41 @@ def signers(message: bytes, keep: Sequence[int]) -> bytes:
 
 def bad_ones(played: Logged) -> list[dict[str, str]]:
     """For each: where in the session, what arrives there instead, its refusal, and the attack."""
-    steps, reveal, first, found = played.steps, reveal_size(ROUNDS), played.members[0], list[dict[str, str]]()
-    signer = identity_of(first, played.roster, own_store(first))
+    steps, reveal, first, found = played.steps, REVEAL_SIZE, played.members[0], list[dict[str, str]]()
 
-    def signed(change: Change) -> Change:
+    def signed(change: Change, who: str = first) -> Change:
+        signer = identity_of(who, played.roster, own_store(who))
         return lambda message: signed_again(signer, change(message[:-SIGNATURE]) + bytes(SIGNATURE))
 
-    def bad(kind: str, change: Change, refusal: str, why: str, where: str = "") -> None:
-        fits = (n for n, s in enumerate(steps) if s.get("kind") == kind and first in (s["to"], s["from"]) and where in s["in"])
-        at = next(fits)
+    def bad(kind: str, change: Change, refusal: str, why: str, who: str = first) -> None:
+        at = next(n for n, s in enumerate(steps) if s.get("kind") == kind and who in (s["to"], s["from"]))
         message = change(bytes.fromhex(steps[at]["message"]))
         found.append({"instead_of": str(at), "kind": kind, "message": message.hex(), "refusal": refusal, "why": why})
 
-    bad("commits", lambda m: b"\2" + m[1:], "Malformed", "version 2 of the protocol")
+    bad("commits", lambda m: b"\3" + m[1:], "AnotherVersion", "a downgrade to version 3, which has X25519 alone")
+    bad("commit", lambda m: b"\3" + m[1:], "AnotherVersion", "a downgrade to version 3, which has X25519 alone")
     bad("commits", lambda m: m[:-1], "Malformed", "cut off")
     bad("commits", lambda m: m + b"\0", "Malformed", "bytes behind the end")
     bad("commits", only(COMMIT_SIZE, (0, 2, 1, 3)), "Malformed", "places out of order: two readings of one list")
     bad("commits", flip(4 + COMMIT_SIZE + 10), "BadSignature", "the coordinator commits in another party's name")
     bad("commits", only(COMMIT_SIZE, (1, 2, 3)), "ChangedMessage", "others are told that this party is not there")
     bad("commits", only(COMMIT_SIZE, (0, 1)), "CohortTooSmall", "a cohort of a victim and a colluding party")
-    bad("reveals", flip(4 + reveal + 40), "BadSignature", "the coordinator puts its own key in another party's place")
+    bad("commits", flip(4 + COMMIT_SIZE + 40), "BadSignature", "the coordinator puts its own X25519 key in another's place")
+    bad("commits", flip(4 + COMMIT_SIZE + 70), "BadSignature", "the coordinator puts its own ML-KEM key in another's place")
+    bad("reveals", flip(4 + reveal + 40), "BadSignature", "the coordinator reveals another number in a party's place")
     bad("reveals", only(reveal, (0, 1)), "CohortTooSmall", "a cohort of a victim and a colluding party")
     bad("delivery", flip(2), "WrongSetup", "shares of another set-up")
     bad("delivery", lambda m: m[:-1] + bytes([m[-1] ^ 1]), "NotSealedForUs", "shares that were changed on the way")
     bad("commit", flip(3), "Malformed", "a party speaks for another")
     bad("commit", flip(20), "BadSignature", "a commitment that its party did not sign")
-    bad("reveal", lambda m: m[:-1] + bytes([m[-1] ^ 1]), "BrokenCommitment", "commitments to seeds other than those signed")
+    low = signed(lambda m: m[:36] + bytes(32) + m[68:])
+    bad("commit", low, "BadKey", "an X25519 key of small order, with which everybody has the same secret")
+    bad("commit", signed(lambda m: m[:68] + b"\xff" * 1_184), "BadKey", "no ML-KEM key: numbers beyond its modulus")
+    bad("reveal", flip(REVEAL_SIZE + 5), "BrokenCommitment", "commitments to secrets other than those signed")
+    bad("reveal", lambda m: m[:-1], "Malformed", "a ciphertext too short for one that follows in the roster")
+    gone = played.members[2]
+    bad("shares", signed(turn(-1), gone), "FalseSecret", "a copy that does not open to the secret of the pair", gone)
+    bad("shares", signed(turn(-70)), "SecretsDisagree", "hashes of other secrets than the other end of the pair has")
     bad("stored", signed(flip(40)), "SharesDisagree", "a holder says that it was dealt other shares")
     bad("masked", flip(80), "BadSignature", "a header that its party did not sign")
     bad("masked", lambda m: m[:-4], "BadVector", "a vector of another size")

@@ -195,8 +195,8 @@ def test_without_consistency_nothing_is_signed(played: Played) -> None:
 
 def test_a_key_opened_for_who_dropped_out_opens_that_round_and_no_other() -> None:
     """All shares that pass in a round are of that round's prekey, and its key gives no mask of the next round."""
-    from securetm.aggregation.masked.round import pair_seed
-    from securetm.sessions.hybrid import public_key, shared_secret
+    from securetm.aggregation.masked.pairs import Copies, secret_of
+    from securetm.aggregation.masked.setup import pairs_of
 
     played = Played(MaskedSum(), names(N)).prepare(ROUNDS)
     gone = played.members[4]
@@ -212,11 +212,11 @@ def test_a_key_opened_for_who_dropped_out_opens_that_round_and_no_other() -> Non
             reader.take(2 + PLACE_SIZE)
             shares[played.members.index(name) + 1] = [read_share(reader) for _ in range(N)][4]
     points = tuple(sorted(shares))[:3]
-    key = shamir.combine(points, [shares[p] for p in points]).to_bytes(32, "big")
-    assert key == left.mask_keys[0]
-    assert key not in (*left.mask_keys[1:], *left.seeds)
-    next_round = Place(left.epoch, b"t" * 32, 1)
-    real = pair_seed(shared_secret(left.mask_keys[1], left.peers[0][1], gone), next_round, 0, 4)
-    tried = {pair_seed(shared_secret(key, left.peers[0][index], gone), next_round, 0, 4) for index in range(ROUNDS)}
-    assert real not in tried
-    assert public_key(key) == public_key(left.mask_keys[0])
+    secret = shamir.combine(points, [shares[p] for p in points]).to_bytes(32, "big")
+    assert secret not in left.seeds
+    setup = played.middle.memory.relayed.setup
+    told = pairs_of(played.stores[COORDINATOR], setup, 4)
+    for peer in range(4):
+        for index in range(ROUNDS):
+            opened = Copies(setup, 4, {index: secret}, N).turned(peer, secret_of(told[peer][1], index))
+            assert (opened == secret_of(left.peers[peer], index)) == (index == 0)

@@ -16,6 +16,7 @@ from securetm.aggregation.masked.refusals import (
     FalseSecret,
     FalseShare,
     OutOfStep,
+    SecretsDisagree,
     SharesDisagree,
 )
 from securetm.errors import BadVector, Duplicate, Malformed, Refused, TooFewParties
@@ -75,6 +76,24 @@ def test_a_dealer_that_deals_another_secret_is_named() -> None:
 def test_a_receipt_for_other_shares_names_both() -> None:
     with pytest.raises(SharesDisagree):
         changing(Played(MaskedSum(), names(N)), Kind.STORED, lambda m: flip(m, 40)).prepare(ROUNDS)
+
+
+@pytest.mark.parametrize("changed", ["a ciphertext", "a copy", "a hash"])
+def test_a_pair_that_does_not_agree_makes_no_sum(changed: str) -> None:
+    """A changed ciphertext or hash shows in the set-up, and a false copy when its party is gone: never as a wrong sum."""
+    played = Played(MaskedSum(), names(N), leaves={Kind.MASKED: {names(N)[1]}})
+    at = {"a ciphertext": -1, "a copy": -1, "a hash": -(ROUNDS * 32) - 1}[changed]
+    kind = Kind.REVEAL if changed == "a ciphertext" else Kind.SHARES
+    changing(played, kind, lambda m: flip(m, len(m) + at), kind != Kind.REVEAL)
+
+    def all_rounds() -> None:
+        played.prepare(ROUNDS)
+        for number in range(ROUNDS):
+            played.play(played.cohort(number), vectors_of(played.members))
+
+    with pytest.raises(FalseSecret if changed == "a copy" else SecretsDisagree) as caught:
+        all_rounds()
+    assert played.members[1] in vars(caught.value).values()
 
 
 def test_a_reveal_of_another_number_is_refused() -> None:

@@ -21,7 +21,6 @@ from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.memory import Prepared
 from securetm.aggregation.masked.messages import HEADER_SIZE, Header, Kind, Place, read_header
 from securetm.contracts import Array
-from securetm.sessions.hybrid import shared_secret
 from tests.aggregation.played import TERMS, Played, flat, names, plain_sum, vectors_of
 
 N, ROUNDS, LENGTH = 4, 2, TERMS.size
@@ -107,14 +106,14 @@ def expected_masks(mine: Prepared, header: Header, parties: int) -> list[Mask]:
     masks = [(derived(mine.seeds[at.index], at.epoch, own), True)]
     for peer in range(parties):
         if peer != me:
-            secret = shared_secret(mine.mask_keys[at.index], mine.peers[peer][at.index], "")
+            secret = mine.peers[peer][32 * at.index : 32 * at.index + 32]
             pair = min(me, peer).to_bytes(2, "big") + max(me, peer).to_bytes(2, "big")
             masks.append((derived(secret, at.epoch, (b"pair mask", at.body(), pair)), me < peer))
     return masks
 
 
 def derived(secret: bytes, salt: bytes, fields: Sequence[bytes]) -> bytes:
-    info = b"".join(len(one).to_bytes(4, "big") + one for one in (b"securetm sessions 3", *fields))
+    info = b"".join(len(one).to_bytes(4, "big") + one for one in (b"securetm sessions 4", *fields))
     return HKDF(hashes.SHA256(), 32, salt, info).derive(secret)
 
 
@@ -149,8 +148,8 @@ def one_key_for_every_round(patch: pytest.MonkeyPatch) -> None:
     honest = masked_round.MaskedPartyRound._masks
 
     def first(party: Any, header: Header, prepared: Prepared) -> list[Mask]:
-        frozen = replace(prepared, mask_keys=prepared.mask_keys[:1] * 99, seeds=prepared.seeds[:1] * 99)
-        peers = {peer: keys[:1] * 99 for peer, keys in prepared.peers.items()}
+        frozen = replace(prepared, seeds=prepared.seeds[:1] * 99)
+        peers = {peer: secrets[:32] * 99 for peer, secrets in prepared.peers.items()}
         return honest(party, header, replace(frozen, peers=peers))
 
     patch.setattr(masked_round.MaskedPartyRound, "_masks", first)

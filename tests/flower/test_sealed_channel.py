@@ -116,7 +116,7 @@ def test_a_replayed_offer_gives_its_relay_no_channel() -> None:
 
 def test_a_key_that_gives_everybody_the_same_secret_is_refused() -> None:
     made, there = replace(offer(), secret=bytes(32)), party()
-    stated = made.message[:34] + bytes(32)
+    stated = made.message[:34] + bytes(32) + made.message[66:-64]
     signed = stated + Ed25519PrivateKey.from_private_bytes(COORDINATOR).sign(purposed(Purpose.OFFER, stated, protocol=FORMER))
     with pytest.raises(BadKey):
         there.answer(signed)

@@ -90,7 +90,7 @@ def test_no_text_of_an_object_shows_a_secret(five: Mapping[str, Corpus], tmp_pat
     assert identity is not None
     secrets = {
         "the identity": identity,
-        **{f"mask key {n}": key for n, key in enumerate(prepared.mask_keys[:4])},
+        **{f"secret with {peer}": secrets[:32] for peer, secrets in prepared.peers.items()},
         **{f"seed {n}": key for n, key in enumerate(prepared.seeds[:4])},
         **{f"bundle {n}": bundle[:32] for n, bundle in prepared.bundles.items()},
     }

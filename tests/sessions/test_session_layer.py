@@ -9,13 +9,14 @@ from itertools import permutations
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from securetm.aggregation.masked.messages import Header, Place, read_header
 from securetm.contracts import Roster
 from securetm.errors import Duplicate, Malformed, Mistake, NotInCohort, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange, UnexpectedMessage
-from securetm.sessions.framing import VERSION, Label, Reader, framed, head, listed, place_bytes
-from securetm.sessions.hybrid import BadKey, public_key
+from securetm.sessions.framing import RECORDED, VERSION, AnotherVersion, Label, Reader, framed, head, listed, place_bytes
+from securetm.sessions.hybrid import SECRET_KEYS, BadKey, check_public_keys, public_keys, receive_secret, send_secret
 from securetm.sessions.identities import SIGNATURE, BadSignature, Identity, PinnedRoster, identity_of
-from securetm.sessions.sealing import NotSealedForUs, Sealing
+from securetm.sessions.sealing import NotSealedForUs, Pair
 from securetm.sessions.session_memory import SessionMemory
 from securetm.testing.few_documents import EmptyStore
 
@@ -66,14 +67,14 @@ def test_what_version_2_signed_is_refused() -> None:
 
 
 def test_another_version_is_refused_by_its_number() -> None:
-    for version in (0, 1, 2, VERSION + 1):
-        with pytest.raises(Malformed, match=f"version {version} of the protocol"):
+    for version in (0, 1, 2, 3, VERSION + 1):
+        with pytest.raises(AnotherVersion, match=f"version {version} of the protocol"):
             Reader(bytes([version]) + head(1)[1:], "ant")
 
 
 def test_no_two_lists_of_fields_have_the_same_bytes() -> None:
     fields = [(), (b"",), (b"", b""), (b"ab",), (b"a", b"b"), (b"", b"ab"), (b"ab", b""), (b"\0\0\0\1a",)]
-    made = [framed(label, *some) for some in fields for label in (Label.SEED, Label.SEEDS)]
+    made = [framed(label, *some) for some in fields for label in (Label.DEALT, Label.DEALT_ALL)]
     assert len(set(made)) == len(made)
 
 
@@ -85,34 +86,56 @@ def test_a_list_of_messages_is_in_order_and_names_nobody_twice() -> None:
             Reader(head(2) + listed(wrong), "ant").messages(3, 6, 1)
 
 
+def test_what_version_3_recorded_of_a_round_is_read_by_audits_alone() -> None:
+    recorded = bytes((3,)) + Header(1, Place(b"e" * 32, b"t" * 32, 2), b"s" * 16, b"v" * 32).body()[1:]
+    assert read_header(recorded, "ant", RECORDED).at.index == 2
+    with pytest.raises(AnotherVersion):
+        read_header(recorded, "ant")
+    with pytest.raises(AnotherVersion):
+        read_header(bytes((2,)) + recorded[1:], "ant", RECORDED)
+
+
 # ---- seals -------------------------------------------------------------------------------------------------------------
 
 
-def sealing(sender: int = 0, recipient: int = 1, setup: bytes = b"setup", label: Label = Label.SHARE_SEAL) -> Sealing:
-    ends = ((place, public_key(PRIVATE[MEMBERS[place]])) for place in (sender, recipient))
-    return Sealing(PinnedRoster(roster()), label, setup, *ends)
+SECRET = {m: hashlib.shake_256(m.encode()).digest(SECRET_KEYS) for m in MEMBERS}
+PUBLIC = {m: public_keys(secret) for m, secret in SECRET.items()}
+TOLD, CIPHERTEXT = send_secret(SECRET["ant"], PUBLIC["bee"], "bee")
+
+
+def pair(secrets: bytes = TOLD, told: bytes = CIPHERTEXT, setup: bytes = b"setup", places: tuple[int, int] = (0, 1)) -> Pair:
+    ends = (places[0], PUBLIC["ant"]), (places[1], PUBLIC["bee"])
+    return Pair.of(PinnedRoster(roster()), setup, ends, secrets, told)
 
 
 def test_only_the_recipient_opens_what_was_sealed_to_it() -> None:
-    sealed = sealing().seal(PRIVATE["ant"], b"secret")
-    assert sealing().unseal(PRIVATE["bee"], sealed) == b"secret"
-    for one, key in (
-        (sealing(), "cat"),
-        (sealing(recipient=2), "cat"),
-        (sealing(1, 0), "ant"),
-        (sealing(setup=b"another"), "bee"),
-        (sealing(label=Label.SUM_KEY_SEAL), "bee"),
+    sealed = pair().seal(Label.SHARE_SEAL, 0, 1, b"secret")
+    received = receive_secret(SECRET["bee"], PUBLIC["ant"], CIPHERTEXT, "ant")
+    assert pair(received).unseal(Label.SHARE_SEAL, 0, 1, sealed) == b"secret"
+    changed = CIPHERTEXT[:-1] + bytes([CIPHERTEXT[-1] ^ 1])
+    for one, label, sender in (
+        (pair(receive_secret(SECRET["cat"], PUBLIC["ant"], CIPHERTEXT, "ant")), Label.SHARE_SEAL, 0),
+        (pair(receive_secret(SECRET["bee"], PUBLIC["ant"], changed, "ant")), Label.SHARE_SEAL, 0),
+        (pair(TOLD[:32] + bytes(32)), Label.SHARE_SEAL, 0),  # whoever has the X25519 secret alone
+        (pair(bytes(32) + TOLD[32:]), Label.SHARE_SEAL, 0),  # or that of ML-KEM alone
+        (pair(told=changed), Label.SHARE_SEAL, 0),
+        (pair(setup=b"another"), Label.SHARE_SEAL, 0),
+        (pair(places=(0, 2)), Label.SHARE_SEAL, 0),
+        (pair(), Label.SUM_KEY_SEAL, 0),
+        (pair(), Label.SHARE_SEAL, 1),
     ):
         with pytest.raises(NotSealedForUs):
-            one.unseal(PRIVATE[key], sealed)
+            one.unseal(label, sender, 1 - sender, sealed)
     with pytest.raises(NotSealedForUs):
-        sealing().unseal(PRIVATE["bee"], sealed[:-1] + bytes([sealed[-1] ^ 1]))
+        pair().unseal(Label.SHARE_SEAL, 0, 1, sealed[:-1] + bytes([sealed[-1] ^ 1]))
 
 
-def test_a_public_key_of_small_order_is_refused() -> None:
-    low = Sealing(PinnedRoster(roster()), Label.SHARE_SEAL, b"", (0, public_key(PRIVATE["ant"])), (1, bytes(32)))
-    with pytest.raises(BadKey):
-        low.seal(PRIVATE["ant"], b"secret")
+@pytest.mark.parametrize("public", [bytes(32) + PUBLIC["bee"][32:], PUBLIC["bee"][:32] + b"\xff" * 1_184, b""])
+def test_a_public_key_that_no_honest_party_makes_is_refused(public: bytes) -> None:
+    """X25519 keys of small order give everybody the same secret; numbers beyond its modulus are no ML-KEM key."""
+    for refused in (lambda: send_secret(SECRET["ant"], public, "bee"), lambda: check_public_keys(public, "bee")):
+        with pytest.raises(BadKey):
+            refused()
 
 
 # ---- memory and waves ----------------------------------------------------------------------------------------------------

@@ -18,9 +18,17 @@ from securetm.contracts import Array, Entropy, Message, Parcel
 from securetm.errors import Malformed, Refused, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
 from securetm.sessions.framing import Label, Reader, derive, head, listed, places_bytes
-from securetm.sessions.hybrid import public_key
-from securetm.sessions.identities import COORDINATOR, KEY, SIGNATURE, Identity, PinnedRoster
-from securetm.sessions.sealing import TAG, Sealing
+from securetm.sessions.hybrid import (
+    CIPHERTEXT,
+    PUBLIC_KEYS,
+    SECRET_KEYS,
+    check_public_keys,
+    public_keys,
+    receive_secret,
+    send_secret,
+)
+from securetm.sessions.identities import COORDINATOR, SIGNATURE, Identity, PinnedRoster
+from securetm.sessions.sealing import TAG, End, Pair
 from securetm.sessions.session_memory import SessionMemory
 
 
@@ -38,9 +46,9 @@ class BadCiphertext(Refused):
 
 
 SECRET = DEGREE // 4  # bytes: two bits a coefficient
-BOX = SECRET + TAG
+BOX = CIPHERTEXT + SECRET + TAG
 KEY_ID = 16
-HELLO_SIZE = 4 + KEY + SIGNATURE
+HELLO_SIZE = 4 + PUBLIC_KEYS + SIGNATURE
 
 
 class SumKind(IntEnum):
@@ -79,13 +87,15 @@ EPHEMERAL, SECRET_KEY, KEY_NAME = "sum set-up", "sum key", "sum key name"
 LEAST = 2  # parties in a sum: over one party, it is that party's own vector
 
 
-def key_in(register: PinnedRoster, code: str, place: int, hello: bytes) -> bytes:
-    """The public key of a hello, refused unless the pinned identity signed it for this session, roster and profile."""
+def keys_in(register: PinnedRoster, code: str, place: int, hello: bytes) -> bytes:
+    """The public keys of a hello, refused unless the pinned identity signed them for this session, roster and profile."""
     name = register.name(place)
     reader = Reader(hello, name, SumKind.HELLO)
     reader.speaks_for(place)
     register.opened(place, name, hello, Label.KEY_HELLO, code.encode())
-    return reader.take(KEY)
+    found = reader.take(PUBLIC_KEYS)
+    check_public_keys(found, name)
+    return found
 
 
 class KeyPartySetup(PartyExchange):
@@ -97,10 +107,10 @@ class KeyPartySetup(PartyExchange):
         self.answers = {SumKind.BUNDLE: self._generate, SumKind.KEY: self._take}
 
     def begin(self) -> Sequence[Parcel]:
-        """A signed key for this set-up alone; the private half waits in the store for the sealed key."""
-        ephemeral = self._entropy.bytes(KEY)
+        """Signed keys for this set-up alone; the private halves wait in the store for the sealed key."""
+        ephemeral = self._entropy.bytes(SECRET_KEYS)
         self._memory.put(EPHEMERAL, ephemeral)
-        hello = head(SumKind.HELLO, self._me) + public_key(ephemeral)
+        hello = head(SumKind.HELLO, self._me) + public_keys(ephemeral)
         return ((COORDINATOR, self._identity.sign(Label.KEY_HELLO, hello, self._code.encode())),)
 
     def _generate(self, message: bytes) -> bytes:
@@ -108,33 +118,40 @@ class KeyPartySetup(PartyExchange):
         reader = Reader(message, COORDINATOR, SumKind.BUNDLE)
         hellos = reader.messages(len(self._register), HELLO_SIZE, SumKind.HELLO)
         reader.end()
-        publics = {place: key_in(self._register, self._code, place, hello) for place, hello in hellos.items()}
+        publics = {place: keys_in(self._register, self._code, place, hello) for place, hello in hellos.items()}
         ephemeral = self._ephemeral()
-        if publics.get(self._me) != public_key(ephemeral) or len(publics) < LEAST:
+        if publics.get(self._me) != public_keys(ephemeral) or len(publics) < LEAST:
             raise Malformed(COORDINATOR, "the bundle lacks this party or the others")
         packed = pack_secret(draw_ternary(self._entropy))
         others = [place for place in publics if place != self._me]
-        ends = {place: ((self._me, publics[self._me]), (place, publics[place])) for place in others}
-        boxes = b"".join(self._sealing(*ends[place]).seal(ephemeral, packed) for place in others)
+        boxes = b"".join(self._box(ephemeral, (place, publics[place]), packed) for place in others)
         self._settle(packed)
         return head(SumKind.SEALED, self._me) + key_id(packed) + places_bytes(others) + boxes
 
     def _take(self, message: bytes) -> bytes:
         """Opens the key that another member drew."""
         reader = Reader(message, COORDINATOR, SumKind.KEY)
-        hello, box = reader.take(HELLO_SIZE), reader.take(BOX)
+        hello, ciphertext, box = reader.take(HELLO_SIZE), reader.take(CIPHERTEXT), reader.take(BOX - CIPHERTEXT)
         reader.end()
         ephemeral, generator = self._ephemeral(), int.from_bytes(hello[2:4], "big")
         if generator >= len(self._register):
             raise Malformed(COORDINATOR, "it names a member that is not in the roster")
-        public = key_in(self._register, self._code, generator, hello)
-        packed = self._sealing((generator, public), (self._me, public_key(ephemeral))).unseal(ephemeral, box)
+        public = keys_in(self._register, self._code, generator, hello)
+        secrets = receive_secret(ephemeral, public, ciphertext, self._register.name(generator))
+        ends = (generator, public), (self._me, public_keys(ephemeral))
+        pair = Pair.of(self._register, self._code.encode(), ends, secrets, ciphertext)
+        packed = pair.unseal(Label.SUM_KEY_SEAL, generator, self._me, box)
         unpack_secret(packed, self._register.name(generator))
         self._settle(packed)
         return head(SumKind.READY, self._me) + key_id(packed)
 
-    def _sealing(self, generator: tuple[int, bytes], recipient: tuple[int, bytes]) -> Sealing:
-        return Sealing(self._register, Label.SUM_KEY_SEAL, self._code.encode(), generator, recipient)
+    def _box(self, ephemeral: bytes, recipient: End, packed: bytes) -> bytes:
+        """The key sealed to one member, behind the ciphertext that tells it how to open it."""
+        place, public = recipient
+        secrets, ciphertext = send_secret(ephemeral, public, self._register.name(place))
+        ends = (self._me, public_keys(ephemeral)), recipient
+        pair = Pair.of(self._register, self._code.encode(), ends, secrets, ciphertext)
+        return ciphertext + pair.seal(Label.SUM_KEY_SEAL, self._me, place, packed)
 
     def _ephemeral(self) -> bytes:
         ephemeral = self._memory.get(EPHEMERAL)
@@ -160,7 +177,7 @@ class KeyCoordinatorSetup(CoordinatorExchange):
         if len(message) != HELLO_SIZE:
             raise Malformed(sender, f"it has {len(message)} bytes where {HELLO_SIZE} are agreed")
         hello = bytes(message)
-        key_in(self._register, self._code, place, hello)
+        keys_in(self._register, self._code, place, hello)
         return hello
 
     def _ask_generator(self, hellos: Mapping[int, bytes]) -> Sequence[Parcel]:

@@ -40,13 +40,12 @@ class Policy:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A party's set-up: for each round one mask key, one self-mask seed, and two shares from each neighbour."""
+    """A party's set-up: for each round one self-mask seed, one secret with each partner, and two shares from each neighbour."""
 
     epoch: bytes
     places: tuple[int, ...]  # who takes part in this set-up
-    mask_keys: tuple[bytes, ...] = field(repr=False)  # secret, one a round
     seeds: tuple[bytes, ...] = field(repr=False)  # secret, one a round
-    peers: Mapping[int, tuple[bytes, ...]]  # public mask keys of those it masks with, one a round
+    peers: Mapping[int, bytes] = field(repr=False)  # secrets with those it masks with, one a round end to end
     bundles: Mapping[int, bytes] = field(repr=False)  # the shares this party holds, by dealer; one dealer is itself
 
     @property
@@ -65,13 +64,12 @@ class PublicSetup:
     rounds: int
     neighbours: Mapping[int, tuple[int, ...]]  # who holds shares of whose secrets, of those who take part
     partners: Mapping[int, tuple[int, ...]]  # who masks with whom
-    mask_keys: Mapping[int, tuple[bytes, ...]]  # by place, of those who take part
-    commitments: Mapping[int, tuple[bytes, ...]]  # to their self-mask seeds
+    commitments: Mapping[int, tuple[bytes, ...]]  # by place, of those who take part: to the secrets that they dealt
 
     @property
     def places(self) -> tuple[int, ...]:
         """Who takes part in this set-up."""
-        return tuple(sorted(self.mask_keys))
+        return tuple(sorted(self.commitments))
 
 
 class CoordinatorMemory:

@@ -6,7 +6,7 @@ Lists stand in the order of the roster. The framing is that of all sessions (`se
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -16,7 +16,8 @@ from securetm.aggregation.masked.refusals import UnreadableShares, WrongSetup
 from securetm.aggregation.masked.shamir import PRIME, SHARE
 from securetm.contracts import Message, Terms
 from securetm.errors import UnknownRound
-from securetm.sessions.framing import HASH, Label, Reader, framed, hashed, head, place_bytes, places_bytes
+from securetm.sessions.framing import HASH, VERSION, Label, Reader, framed, hashed, head, place_bytes, places_bytes
+from securetm.sessions.hybrid import CIPHERTEXT, PUBLIC_KEYS
 from securetm.sessions.identities import KEY, SIGNATURE, PinnedRoster
 from securetm.sessions.sealing import TAG
 
@@ -47,38 +48,37 @@ class Kind(IntEnum):
 
 # ---- set-up ----------------------------------------------------------------------------------------------------------
 
-COMMIT_SIZE = 4 + HASH + SIGNATURE
+COMMIT_SIZE = 4 + HASH + PUBLIC_KEYS + SIGNATURE
+
+
+def keys_in(commit: bytes) -> bytes:
+    """The public keys for this set-up that stand behind a party's commitment."""
+    return commit[4 + HASH : 4 + HASH + PUBLIC_KEYS]
 
 
 @dataclass(frozen=True)
 class Reveal:
-    """What a party reveals after all have committed to a number: the number and its public keys."""
+    """What a party reveals after all have committed to a number."""
 
     place: int
     nonce: bytes
-    sealing_key: bytes
-    mask_keys: tuple[bytes, ...]  # one public key a round
-    seeds_hash: bytes  # of the commitments to its self-mask seeds, which only the coordinator needs
+    rounds: int
+    secrets_hash: bytes  # of the commitments to its secrets, which only the coordinator needs
 
     def body(self) -> bytes:
         """The bytes that are signed."""
-        rounds = len(self.mask_keys).to_bytes(2, "big")
-        return (
-            head(Kind.REVEAL, self.place) + self.nonce + self.sealing_key + rounds + b"".join(self.mask_keys) + self.seeds_hash
-        )
+        return head(Kind.REVEAL, self.place) + self.nonce + self.rounds.to_bytes(2, "big") + self.secrets_hash
 
 
-def reveal_size(rounds: int) -> int:
-    """Bytes of a signed reveal as it is passed on."""
-    return 4 + HASH + KEY + 2 + rounds * KEY + HASH + SIGNATURE
+REVEAL_SIZE = 4 + HASH + 2 + HASH + SIGNATURE  # as it is passed on
 
 
 def read_reveal(reader: Reader, rounds: int) -> Reveal:
     """The body of a reveal with this number of rounds."""
-    place, nonce, key = reader.number(2), reader.take(HASH), reader.take(KEY)
+    place, nonce = reader.number(2), reader.take(HASH)
     if reader.number(2) != rounds:
         raise reader.malformed("it prepares another number of rounds")
-    return Reveal(place, nonce, key, tuple(reader.take(KEY) for _ in range(rounds)), reader.take(HASH))
+    return Reveal(place, nonce, rounds, reader.take(HASH))
 
 
 def bundle_size(rounds: int) -> int:
@@ -88,9 +88,9 @@ def bundle_size(rounds: int) -> int:
 
 def longest_in_set_up(parties: int, rounds: int) -> tuple[int, int]:
     """The most bytes of a message from a party, and of one to it: commits, reveals, shares, receipts."""
-    dealt = 2 * rounds * SHORT + bundle_size(rounds)  # to one holder
-    up = max(reveal_size(rounds) + rounds * HASH, 4 + HASH + parties * dealt + SIGNATURE)
-    return up, 4 + HASH + 2 + parties * (2 + max(reveal_size(rounds), COMMIT_SIZE, bundle_size(rounds)))
+    dealt = 2 * rounds * SHORT + bundle_size(rounds) + rounds * (SHORT + KEY)  # to one holder, and of one pair
+    up = max(REVEAL_SIZE + 2 * rounds * HASH + parties * CIPHERTEXT, 4 + HASH + parties * dealt + SIGNATURE)
+    return up, 4 + HASH + 2 + parties * (2 + max(REVEAL_SIZE + CIPHERTEXT, COMMIT_SIZE, bundle_size(rounds)))
 
 
 def read_share(reader: Reader) -> int:
@@ -163,9 +163,9 @@ def vector_hash(vector: Message) -> bytes:
     return hashlib.sha256(vector).digest()
 
 
-def read_header(message: Message, sender: str) -> Header:
+def read_header(message: Message, sender: str, versions: Collection[int] = (VERSION,)) -> Header:
     """The signed header of a masked vector."""
-    reader = Reader(message, sender, Kind.MASKED)
+    reader = Reader(message, sender, Kind.MASKED, versions=versions)
     return Header(reader.number(2), read_place(reader), reader.take(SALT), reader.take(HASH))
 
 
@@ -187,7 +187,7 @@ def read_outcome(reader: Reader, parties: int) -> Outcome:
     return Outcome(read_place(reader), reader.places(parties), reader.places(parties))
 
 
-MASK_KEY, SEED = 0, 1  # which of a round's two shares
+MASK_SECRET, SEED = 0, 1  # which of a round's two secrets
 
 
 def checked(bundle: bytes, dealer: str) -> bytes:
@@ -207,7 +207,7 @@ def joined(shares: Sequence[int]) -> bytes:
 
 
 def share_of(bundle: bytes, index: int, which: int) -> bytes:
-    """The share of one round's mask key or self-mask seed."""
+    """The share of one round's mask secret or self-mask seed."""
     at = (2 * index + which) * SHARE
     return bundle[at : at + SHARE]
 
@@ -232,11 +232,11 @@ def _short(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()[:SHORT]
 
 
-def seed_commitment(register: PinnedRoster, owner: int, index: int, seed: bytes) -> bytes:
-    """Binds a party to one self-mask seed and reveals nothing about it."""
-    return hashed(Label.SEED, register.hash, place_bytes(owner), index.to_bytes(4, "big"), seed)
+def secret_commitment(register: PinnedRoster, owner: int, number: int, secret: bytes) -> bytes:
+    """Binds a party to one of the secrets that it deals, and reveals nothing about it. They are numbered as their shares."""
+    return hashed(Label.DEALT, register.hash, place_bytes(owner), number.to_bytes(4, "big"), secret)
 
 
-def seeds_digest(commitments: Sequence[bytes]) -> bytes:
+def secrets_digest(commitments: Sequence[bytes]) -> bytes:
     """One hash for all commitments of a party, so that a reveal stays short."""
-    return hashed(Label.SEEDS, *commitments)
+    return hashed(Label.DEALT_ALL, *commitments)

@@ -42,6 +42,14 @@ class SharesDisagree(Refused):
     hint = "one of the two is damaged or lies: leave one of them out and prepare again"
 
 
+class SecretsDisagree(Refused):
+    """{one} and {other} have different secrets for the masks between them"""
+
+    one: str
+    other: str
+    hint = "one of the two is damaged or lies: leave one of them out and prepare again"
+
+
 class FalseShare(Refused):
     """{sender} gave a false share of a secret of {owner}"""
 

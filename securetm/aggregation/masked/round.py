@@ -20,7 +20,7 @@ from securetm.aggregation.masked.mask_stream import Mask, apply_masks
 from securetm.aggregation.masked.memory import CoordinatorMemory, Policy, Prekeys, Prepared
 from securetm.aggregation.masked.messages import (
     HEADER_SIZE,
-    MASK_KEY,
+    MASK_SECRET,
     QUESTION_SIZE,
     SALT,
     SEED,
@@ -35,11 +35,12 @@ from securetm.aggregation.masked.messages import (
     read_place,
     read_share,
     ring_type,
-    seed_commitment,
+    secret_commitment,
     share_hash,
     share_of,
     vector_hash,
 )
+from securetm.aggregation.masked.pairs import Copies, fits, secret_of
 from securetm.aggregation.masked.refusals import (
     AlreadyUnmasked,
     AnotherVector,
@@ -57,15 +58,13 @@ from securetm.aggregation.masked.refusals import (
     TooFewSignatures,
     TooFewSurvivors,
 )
-from securetm.aggregation.masked.setup import hashes_of
+from securetm.aggregation.masked.setup import hashes_of, pairs_of
 from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import PART, Answer, Array, Entropy, Message, Parcel, Terms
 from securetm.errors import BadVector, Malformed, NotInCohort, Refused, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange, UnexpectedMessage
 from securetm.sessions.framing import Label, MessageBuffer, Reader, derive, hashed, head, place_bytes, places_bytes
-from securetm.sessions.hybrid import public_key, shared_secret
 from securetm.sessions.identities import COORDINATOR, KEY, SIGNATURE, Identity, PinnedRoster
-from securetm.sessions.sealing import shared_secrets
 from securetm.sessions.survivors import SurvivorList
 
 
@@ -201,13 +200,12 @@ class MaskedPartyRound(PartyExchange):
 
     def _masks(self, header: Header, prepared: Prepared) -> list[Mask]:
         """One mask of its own, and one with each neighbour."""
-        register, me, index = self._identity.register, header.sender, header.at.index
+        me, index = header.sender, header.at.index
         masks = [(self_seed(prepared.seeds[index], header.at, me, header.salt), True)]
         peers = [peer for peer in prepared.peers if peer in self._quorum.active]
-        public = {register.name(peer): prepared.peers[peer][index] for peer in peers}
-        for peer, secret in zip(peers, shared_secrets(prepared.mask_keys[index], public), strict=True):
-            masks.append((pair_seed(secret, header.at, me, peer), me < peer))  # both must agree: the smaller place adds
-        return masks
+        secrets = ((peer, secret_of(prepared.peers[peer], index)) for peer in peers)
+        # Both must agree who adds: the one at the smaller place.
+        return [*masks, *((pair_seed(secret, header.at, me, peer), me < peer) for peer, secret in secrets)]
 
     # ---- after a restart, or after missing a round ---------------------------------------------------------------------
 
@@ -262,7 +260,7 @@ class MaskedPartyRound(PartyExchange):
         return self._identity.sign(Label.CONSENT, consent_body(self._identity.place, outcome))
 
     def _unmask(self, message: bytes) -> bytes:
-        """Sends one share of each neighbour's secret: of a survivor's seed or of a dropped party's mask key, never both.
+        """Sends one share of each neighbour's secret: of a survivor's seed or of a dropped party's mask secret, never both.
 
         It also reveals the noise in its own vector that this list of survivors does not need.
         """
@@ -301,7 +299,7 @@ class MaskedPartyRound(PartyExchange):
 
     def _revealed(self, outcome: Outcome) -> bytes:
         dealers = [dealer for dealer in sorted(self._prepared.bundles) if dealer in self._quorum.active]
-        which = {dealer: SEED if dealer in outcome.survivors else MASK_KEY for dealer in dealers}
+        which = {dealer: SEED if dealer in outcome.survivors else MASK_SECRET for dealer in dealers}
         shares = (share_of(self._prepared.bundles[dealer], outcome.at.index, which[dealer]) for dealer in dealers)
         body = head(Kind.UNMASKED, self._identity.place) + outcome.at.body() + b"".join(shares)
         body += self._surplus(len(outcome.survivors))
@@ -449,14 +447,24 @@ class MaskedCoordinatorRound(CoordinatorExchange):
         for place, header in self._masked.items():
             yield self_seed(secrets[place], self._at, place, header.salt), False
         for gone in self._outcome.dropped:
-            for place in self._relayed.partners[gone]:
-                if place in self._masked:
-                    public = self._relayed.mask_keys[place][self._at.index]
-                    secret = shared_secret(secrets[gone], public, self._register.name(place))
-                    yield pair_seed(secret, self._at, place, gone), place > gone  # the smaller place had added it
+            for place, secret in self._pairs(gone, secrets[gone]):
+                yield pair_seed(secret, self._at, place, gone), place > gone  # the smaller place had added it
+
+    def _pairs(self, gone: int, mask_secret: bytes) -> Iterator[tuple[int, bytes]]:
+        """The secrets of this round between a dropped party and the survivors that masked with it, from its own copies."""
+        setup, index = self._relayed.setup, self._at.index
+        told = pairs_of(self._memory.store, setup, gone)
+        copies = Copies(setup, gone, {index: mask_secret}, len(self._register))
+        for place in self._relayed.partners[gone]:
+            if place in self._masked:
+                hashes, turned = told[place]
+                secret = copies.turned(place, secret_of(turned, index))
+                if not fits(setup, gone, place, index, secret, hashes):
+                    raise FalseSecret(self._register.name(gone))
+                yield place, secret
 
     def _secret(self, owner: int) -> bytes:
-        """A survivor's seed or a dropped party's mask key of this round, checked against what its owner signed."""
+        """A survivor's seed or a dropped party's mask secret of this round, checked against what its owner signed."""
         need = self._relayed.threshold
         holders = [place for place, shares in self._shares.items() if owner in shares][:need]
         if len(holders) < need:
@@ -468,14 +476,15 @@ class MaskedCoordinatorRound(CoordinatorExchange):
         return found.to_bytes(KEY, "big")
 
     def _fits(self, owner: int, secret: bytes) -> bool:
-        relayed, index = self._relayed, self._at.index
-        if owner in self._masked:
-            return relayed.commitments[owner][index] == seed_commitment(self._register, owner, index, secret)
-        return relayed.mask_keys[owner][index] == public_key(secret)
+        number = self._number(owner)
+        return self._relayed.commitments[owner][number] == secret_commitment(self._register, owner, number, secret)
+
+    def _number(self, owner: int) -> int:
+        return 2 * self._at.index + (SEED if owner in self._masked else MASK_SECRET)
 
     def _blame(self, owner: int, holders: Sequence[int]) -> FalseShare | FalseSecret:
         """Names the holder of the first share that differs from what was dealt. If none differs, the dealer lied."""
-        setup, number = self._relayed.setup, 2 * self._at.index + (SEED if owner in self._masked else MASK_KEY)
+        setup, number = self._relayed.setup, self._number(owner)
         dealt = hashes_of(self._memory.store, setup, owner)
         for holder in holders:
             share = self._shares[holder][owner].to_bytes(shamir.SHARE, "big")

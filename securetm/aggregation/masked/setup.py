@@ -1,6 +1,7 @@
 """One set-up of a masked sum, both halves: four messages from each party prepare many rounds. It masks nothing yet.
 
-A party commits to a number, reveals it with public keys, deals shares to its neighbours, and stores those it receives. A party
+A party commits to a number and shows public keys, reveals the number and tells a secret to each party behind it in the roster,
+deals shares to its neighbours, and stores those it receives. What two of them know alone, seals and masks between them. A party
 that drops out before dealing takes no part. One that drops out later is recovered like a party that misses a round. The
 coordinator passes on what parties signed and sealed, and cannot open it: it keeps public keys, commitments, and hashes of
 shares by which a false share can later be told from a true one.
@@ -16,6 +17,7 @@ from securetm.aggregation.masked.graph import Geometry, geometry, holds, masking
 from securetm.aggregation.masked.memory import Policy, Prepared, PublicSetup
 from securetm.aggregation.masked.messages import (
     COMMIT_SIZE,
+    REVEAL_SIZE,
     SHORT,
     Kind,
     Reveal,
@@ -23,21 +25,36 @@ from securetm.aggregation.masked.messages import (
     bundle_size,
     checked,
     joined,
+    keys_in,
     longest_in_set_up,
     read_reveal,
-    reveal_size,
-    seed_commitment,
-    seeds_digest,
+    secret_commitment,
+    secrets_digest,
     short_hash,
 )
-from securetm.aggregation.masked.refusals import BrokenCommitment, ChangedMessage, SharesDisagree, WrongSetup
+from securetm.aggregation.masked.pairs import Copies, round_secrets, secret_hashes
+from securetm.aggregation.masked.refusals import (
+    BrokenCommitment,
+    ChangedMessage,
+    SecretsDisagree,
+    SharesDisagree,
+    WrongSetup,
+)
 from securetm.contracts import Entropy, Message, Parcel, Store
 from securetm.errors import CohortTooSmall, Malformed
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
 from securetm.sessions.framing import HASH, Label, Reader, hashed, head, listed, place_bytes, places_bytes
-from securetm.sessions.hybrid import public_key
+from securetm.sessions.hybrid import (
+    CIPHERTEXT,
+    SECRET_KEYS,
+    check_public_keys,
+    decapsulate,
+    encapsulate,
+    public_keys,
+    shared_secret,
+)
 from securetm.sessions.identities import COORDINATOR, KEY, SIGNATURE, Identity, PinnedRoster
-from securetm.sessions.sealing import Sealing
+from securetm.sessions.sealing import Pair
 from securetm.sessions.session_memory import SessionMemory
 
 
@@ -56,10 +73,12 @@ class SetupGraph:
         return tuple(sorted((*self.neighbours[dealer], dealer)))
 
 
-def draw(register: PinnedRoster, policy: Policy, rounds: int, signed: Mapping[int, bytes]) -> SetupGraph:
-    """The graph from all revealed numbers; the set-up's name from all that was signed."""
+def draw(register: PinnedRoster, policy: Policy, rounds: int, commits: bytes, signed: Mapping[int, bytes]) -> SetupGraph:
+    """The graph from all revealed numbers; the set-up's name from all that was signed. `commits` is the hash of commits."""
     reveals = {p: read_reveal(Reader(m[:-SIGNATURE], register.name(p), Kind.REVEAL), rounds) for p, m in signed.items()}
-    setup = hashed(Label.SETUP, register.hash, policy.digest(rounds), *(message[:-SIGNATURE] for message in signed.values()))
+    setup = hashed(
+        Label.SETUP, register.hash, policy.digest(rounds), commits, *(message[:-SIGNATURE] for message in signed.values())
+    )
     seed = hashed(Label.GRAPH, register.hash, places_bytes(tuple(signed)), *(reveal.nonce for reveal in reveals.values()))
     drawn = geometry(len(signed), policy.risk)
     rings = (neighbourhoods(tuple(reveals), degree, seed) for degree in (drawn.degree, masking(drawn, policy.risk)))
@@ -94,17 +113,17 @@ def check_reveal(place: int, signed: bytes, commits: Mapping[int, bytes], regist
 
 
 class MaskedPartySetup(PartyExchange):
-    """Run by a party. Afterwards it knows its own secrets, everybody's public keys, and one share of each neighbour's."""
+    """Run by a party. Afterwards it knows its own seeds, its secrets with its partners, and a share of each neighbour's."""
 
     def __init__(
         self, identity: Identity, policy: Policy, rounds: int, entropy: Entropy, done: Callable[[Prepared], None]
     ) -> None:
         self._identity, self._policy, self._rounds, self._entropy, self._done = identity, policy, rounds, entropy, done
         self._register, self._me = identity.register, identity.place
-        self._nonce, self._sealing_key = entropy.bytes(HASH), entropy.bytes(KEY)
-        self._mask_keys = tuple(entropy.bytes(KEY) for _ in range(rounds))
+        self._nonce, self._keys = entropy.bytes(HASH), entropy.bytes(SECRET_KEYS)
+        self._mask_secrets = tuple(entropy.bytes(KEY) for _ in range(rounds))
         self._seeds = tuple(entropy.bytes(KEY) for _ in range(rounds))
-        commitment = nonce_commitment(self._register, self._me, self._nonce)
+        commitment = nonce_commitment(self._register, self._me, self._nonce) + public_keys(self._keys)
         self._committed = identity.sign(Label.COMMITMENT, head(Kind.COMMIT, self._me) + commitment)
         super().__init__(self._committed)
         self.answers = {Kind.COMMITS: self._reveal}
@@ -116,14 +135,18 @@ class MaskedPartySetup(PartyExchange):
         if commits.get(self._me) != self._committed:
             raise ChangedMessage("commitment")
         self._enough(len(commits))
-        indices = range(self._rounds)
-        hidden = [seed_commitment(self._register, self._me, index, self._seeds[index]) for index in indices]
-        keys = tuple(public_key(key) for key in self._mask_keys)
-        shown = Reveal(self._me, self._nonce, public_key(self._sealing_key), keys, seeds_digest(hidden))
+        hidden = [secret_commitment(self._register, self._me, n, secret) for n, secret in enumerate(self._secrets())]
+        shown = Reveal(self._me, self._nonce, self._rounds, secrets_digest(hidden))
+        behind = {place: keys_in(commit)[KEY:] for place, commit in commits.items() if place > self._me}
+        self._told = {place: encapsulate(key, self._register.name(place)) for place, key in behind.items()}
         self._commits, self._context = commits, hashed(Label.COMMITS, message)
         self._revealed = self._identity.sign(Label.REVEAL, shown.body(), self._context)
         self.answers = {Kind.REVEALS: self._deal}
-        return self._revealed + b"".join(hidden)
+        return b"".join((self._revealed, *hidden, *(ciphertext for _, ciphertext in self._told.values())))
+
+    def _secrets(self) -> list[bytes]:
+        """What it deals: for each round the mask secret and the seed."""
+        return [secret for pair in zip(self._mask_secrets, self._seeds, strict=True) for secret in pair]
 
     def _enough(self, found: int) -> None:
         if found < self._policy.risk.threshold:
@@ -132,35 +155,48 @@ class MaskedPartySetup(PartyExchange):
     # ---- deal --------------------------------------------------------------------------------------------------------
 
     def _deal(self, message: bytes) -> bytes:
-        drawn = draw(self._register, self._policy, self._rounds, self._checked_reveals(message))
+        reveals, told = self._checked_reveals(message)
+        drawn = draw(self._register, self._policy, self._rounds, self._context, reveals)
         if not holds(drawn.geometry, self._policy.risk):
             raise CohortTooSmall(len(drawn.reveals), len(self._register))
         holders = drawn.holders(self._me)
-        secrets = [secret for pair in zip(self._mask_keys, self._seeds, strict=True) for secret in pair]
-        dealt = shamir.deal(secrets, [place + 1 for place in holders], drawn.geometry.threshold, self._entropy)
+        self._pairs = {place: self._pair(drawn.setup, place, told) for place in drawn.neighbours[self._me]}
+        dealt = shamir.deal(self._secrets(), [place + 1 for place in holders], drawn.geometry.threshold, self._entropy)
         bundles = {holder: joined(shares) for holder, shares in zip(holders, dealt, strict=True)}
         parts = [head(Kind.SHARES, self._me), drawn.setup]
         for holder, bundle in bundles.items():
             parts.append(bundle_hashes(drawn.setup, self._me, holder, bundle))
             if holder != self._me:
-                parts.append(self._sealing(drawn, self._me, holder).seal(self._sealing_key, bundle))
+                parts.append(self._pairs[holder].seal(Label.SHARE_SEAL, self._me, holder, bundle))
+        self._peers = {place: round_secrets(self._pairs[place], self._rounds) for place in drawn.partners[self._me]}
+        copies = Copies(drawn.setup, self._me, dict(enumerate(self._mask_secrets)), len(self._register))
+        for place, secrets in self._peers.items():
+            parts += [secret_hashes(drawn.setup, self._me, place, secrets), copies.turned(place, secrets)]
         self._drawn, self._own, self.answers = drawn, bundles[self._me], {Kind.DELIVERY: self._store}
         return self._identity.sign(Label.SHARES, b"".join(parts))
 
-    def _checked_reveals(self, message: bytes) -> dict[int, bytes]:
+    def _checked_reveals(self, message: bytes) -> tuple[dict[int, bytes], dict[int, bytes]]:
+        """All reveals, and what those before it in the roster tell this party."""
         reader = Reader(message, COORDINATOR, Kind.REVEALS)
-        found = reader.messages(len(self._register), reveal_size(self._rounds), Kind.REVEAL)
+        found = reader.messages(len(self._register), REVEAL_SIZE, Kind.REVEAL)
+        told = reader.entries([place for place in found if place < self._me], CIPHERTEXT)
         reader.end()
         for place, signed in found.items():
             check_reveal(place, signed, self._commits, self._register, self._context)
         if found.get(self._me) != self._revealed:
             raise ChangedMessage("reveal")
         self._enough(len(found))
-        return found
+        return found, told
 
-    def _sealing(self, drawn: SetupGraph, dealer: int, holder: int) -> Sealing:
-        ends = ((place, drawn.reveals[place].sealing_key) for place in (dealer, holder))
-        return Sealing(self._register, Label.SHARE_SEAL, drawn.setup, *ends)
+    def _pair(self, setup: bytes, place: int, told: Mapping[int, bytes]) -> Pair:
+        """This party and another: whoever comes first in the roster made the ciphertext."""
+        first, second = ((p, keys_in(self._commits[p])) for p in sorted((place, self._me)))
+        if place > self._me:
+            lattice, ciphertext = self._told[place]
+        else:
+            lattice, ciphertext = decapsulate(self._keys[KEY:], told[place]), told[place]
+        secret = shared_secret(self._keys[:KEY], keys_in(self._commits[place])[:KEY], self._register.name(place))
+        return Pair.of(self._register, setup, (first, second), secret + lattice, ciphertext)
 
     # ---- store -------------------------------------------------------------------------------------------------------
 
@@ -177,19 +213,27 @@ class MaskedPartySetup(PartyExchange):
         reader.end()
         bundles = {dealer: self._opened(dealer, bundle) for dealer, bundle in sealed.items()} | {self._me: self._own}
         epoch = epoch_of(drawn.setup, places)
-        peers = {p: drawn.reveals[p].mask_keys for p in drawn.partners[self._me] if p in places}
-        self._done(Prepared(epoch, places, self._mask_keys, self._seeds, peers, bundles))
+        peers = {place: secrets for place, secrets in self._peers.items() if place in places}
+        self._done(Prepared(epoch, places, self._seeds, peers, bundles))
         self.answers = {}
         hashes = [short_hash(bundle_hashes(drawn.setup, dealer, self._me, bundles[dealer])) for dealer in sorted(bundles)]
         return self._identity.sign(Label.RECEIPT, head(Kind.STORED, self._me) + epoch + b"".join(hashes))
 
     def _opened(self, dealer: int, sealed: bytes) -> bytes:
-        bundle = self._sealing(self._drawn, dealer, self._me).unseal(self._sealing_key, sealed)
+        bundle = self._pairs[dealer].unseal(Label.SHARE_SEAL, dealer, self._me, sealed)
         return checked(bundle, self._register.name(dealer))
 
 
-DealtShares = tuple[dict[int, bytes], dict[int, bytes]]  # hashes of shares, and sealed shares, by holder
-_HASHES = "masked share hashes {}"
+@dataclass(frozen=True)
+class Dealt:
+    """What a party dealt, as the coordinator sees it."""
+
+    hashes: dict[int, bytes]  # of shares, by holder
+    sealed: dict[int, bytes]  # shares, by holder
+    pairs: dict[int, tuple[bytes, bytes]]  # hashes and copies of secrets, by partner
+
+
+_HASHES, _PAIRS = "masked share hashes {}", "masked pairs {}"
 
 
 def hashes_of(store: Store, setup: bytes, dealer: int) -> dict[int, bytes]:
@@ -198,6 +242,17 @@ def hashes_of(store: Store, setup: bytes, dealer: int) -> dict[int, bytes]:
     if kept is None:
         raise WrongSetup()
     return kept
+
+
+def pairs_of(store: Store, setup: bytes, dealer: int) -> dict[int, tuple[bytes, bytes]]:
+    """What a dealer said of its masks: for each partner the hashes of their secrets, and its encrypted copies of these."""
+    kept = SessionMemory(store, setup).load(_PAIRS.format(dealer), dict[int, tuple[bytes, bytes]])
+    if kept is None:
+        raise WrongSetup()
+    return kept
+
+
+Revealed = tuple[bytes, tuple[bytes, ...], dict[int, bytes]]  # signed; commitments to secrets; ciphertexts by recipient
 
 
 class MaskedCoordinatorSetup(CoordinatorExchange):
@@ -214,10 +269,12 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
     # ---- commitments and reveals --------------------------------------------------------------------------------------
 
     def _take_commit(self, place: int, sender: str, message: Message) -> bytes:
-        if len(message) != COMMIT_SIZE or message[:4] != head(Kind.COMMIT, place):
+        Reader(message, sender, Kind.COMMIT).speaks_for(place)
+        if len(message) != COMMIT_SIZE:
             raise Malformed(sender, "it is no commitment")
         commit = bytes(message)
         self._register.opened(place, sender, commit, Label.COMMITMENT)
+        check_public_keys(keys_in(commit), sender)
         return commit
 
     def _send_commits(self, came: Mapping[int, bytes]) -> Sequence[Parcel]:
@@ -227,28 +284,34 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
         self.ask(came, self._take_reveal, self._send_reveals, self._fewest)
         return self.to(dict.fromkeys(came, message))
 
-    def _take_reveal(self, place: int, sender: str, message: Message) -> tuple[bytes, tuple[bytes, ...]]:
-        size = reveal_size(self._rounds)
-        if len(message) != size + HASH * self._rounds or message[:4] != head(Kind.REVEAL, place):
+    def _take_reveal(self, place: int, sender: str, message: Message) -> Revealed:
+        behind = [other for other in self._commits if other > place]
+        if len(message) != REVEAL_SIZE + 2 * HASH * self._rounds + CIPHERTEXT * len(behind):
             raise Malformed(sender, "it is no reveal, or prepares another number of rounds")
-        signed, hidden = bytes(message[:size]), tuple(bytes(message[at : at + KEY]) for at in range(size, len(message), KEY))
+        reader = Reader(message, sender, Kind.REVEAL)
+        reader.speaks_for(place)
+        signed = bytes(message[:REVEAL_SIZE])
+        reader.take(REVEAL_SIZE - 4)
+        hidden = tuple(reader.take(HASH) for _ in range(2 * self._rounds))
+        told = reader.entries(behind, CIPHERTEXT)
         check_reveal(place, signed, self._commits, self._register, self._context)
         shown = read_reveal(Reader(signed[:-SIGNATURE], sender, Kind.REVEAL), self._rounds)
-        if shown.seeds_hash != seeds_digest(hidden):
+        if shown.secrets_hash != secrets_digest(hidden):
             raise BrokenCommitment(sender)
-        return signed, hidden
+        return signed, hidden, told
 
-    def _send_reveals(self, came: Mapping[int, tuple[bytes, tuple[bytes, ...]]]) -> Sequence[Parcel]:
-        signed = {place: one for place, (one, _) in came.items()}
-        self._hidden = {place: hidden for place, (_, hidden) in came.items()}
-        self._drawn = draw(self._register, self._policy, self._rounds, signed)
+    def _send_reveals(self, came: Mapping[int, Revealed]) -> Sequence[Parcel]:
+        signed = {place: one for place, (one, _, _) in came.items()}
+        self._hidden = {place: hidden for place, (_, hidden, _) in came.items()}
+        self._drawn = draw(self._register, self._policy, self._rounds, self._context, signed)
         message = head(Kind.REVEALS) + listed(signed.values())
         self.ask(signed, self._take_shares, self._send_shares, self._fewest)
-        return self.to(dict.fromkeys(signed, message))
+        told = {place: [came[other][2][place] for other in came if other < place] for place in came}
+        return self.to({place: b"".join((message, *told[place])) for place in came})
 
     # ---- shares ------------------------------------------------------------------------------------------------------
 
-    def _take_shares(self, place: int, sender: str, message: Message) -> DealtShares:
+    def _take_shares(self, place: int, sender: str, message: Message) -> Dealt:
         longest, _ = longest_in_set_up(len(self._register), self._rounds)
         reader = self.signed(place, sender, message, Label.SHARES, Kind.SHARES, longest)
         if reader.take(HASH) != self._drawn.setup:
@@ -258,18 +321,29 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
             hashes[holder] = reader.take(2 * self._rounds * SHORT)
             if holder != place:
                 sealed[holder] = reader.take(bundle_size(self._rounds))
+        partners = self._drawn.partners[place]
+        pairs = {p: (reader.take(self._rounds * SHORT), reader.take(self._rounds * KEY)) for p in partners}
         reader.end()
-        return hashes, sealed
+        return Dealt(hashes, sealed, pairs)
 
-    def _send_shares(self, dealt: Mapping[int, DealtShares]) -> Sequence[Parcel]:
-        places = tuple(dealt)
-        for place, (hashes, _) in dealt.items():
-            SessionMemory(self._store, self._drawn.setup).save(_HASHES.format(place), hashes)
-        self._agreed = {p: tuple(short_hash(dealt[d][0][p]) for d in self._dealers(p, places)) for p in places}
+    def _send_shares(self, dealt: Mapping[int, Dealt]) -> Sequence[Parcel]:
+        places, memory = tuple(dealt), SessionMemory(self._store, self._drawn.setup)
+        self._check_pairs(dealt)
+        for place, one in dealt.items():
+            memory.save(_HASHES.format(place), one.hashes)
+            memory.save(_PAIRS.format(place), one.pairs)
+        self._agreed = {p: tuple(short_hash(dealt[d].hashes[p]) for d in self._dealers(p, places)) for p in places}
         self.ask(places, self._take_stored, self._finish, self._fewest)
         first = head(Kind.DELIVERY) + self._drawn.setup + places_bytes(places)
         others = {p: [d for d in self._dealers(p, places) if d != p] for p in places}
-        return self.to({p: first + b"".join(dealt[d][1][p] for d in others[p]) for p in places})
+        return self.to({p: first + b"".join(dealt[d].sealed[p] for d in others[p]) for p in places})
+
+    def _check_pairs(self, dealt: Mapping[int, Dealt]) -> None:
+        """Refuses a set-up in which the masks of two parties would not cancel."""
+        for one in dealt:
+            for other in self._drawn.partners[one]:
+                if other in dealt and dealt[one].pairs[other][0] != dealt[other].pairs[one][0]:
+                    raise SecretsDisagree(self._register.name(one), self._register.name(other))
 
     def _dealers(self, holder: int, places: Sequence[int]) -> list[int]:
         return [dealer for dealer in self._drawn.holders(holder) if dealer in places]
@@ -288,12 +362,11 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
     def _finish(self, came: Mapping[int, None]) -> Sequence[Parcel]:
         """Parties that dealt shares take part even if their receipt is missing: they count as absent until they come."""
         drawn, places = self._drawn, tuple(self._agreed)
-        keys = {place: drawn.reveals[place].mask_keys for place in places}
         hidden = {place: self._hidden[place] for place in places}
         neighbours, partners = (
-            {place: tuple(peer for peer in ring[place] if peer in keys) for place in places}
+            {place: tuple(peer for peer in ring[place] if peer in hidden) for place in places}
             for ring in (drawn.neighbours, drawn.partners)
         )
         epoch, threshold = epoch_of(drawn.setup, places), drawn.geometry.threshold
-        self._done(PublicSetup(epoch, drawn.setup, threshold, self._rounds, neighbours, partners, keys, hidden))
+        self._done(PublicSetup(epoch, drawn.setup, threshold, self._rounds, neighbours, partners, hidden))
         return ()

@@ -20,6 +20,7 @@ from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.mask_stream import Mask, apply_masks
 from securetm.aggregation.masked.memory import Prepared
 from securetm.aggregation.masked.messages import HEADER_SIZE, Header, Kind, Place, read_header, read_place, read_share
+from securetm.aggregation.masked.pairs import secret_of
 from securetm.aggregation.masked.round import pair_seed, self_seed
 from securetm.answers.clipped_sum import blocks_of
 from securetm.auditing.attack import Attack, Effort, Estimate, GroundTruth, Proportion, RoundReconstruction, Score
@@ -43,8 +44,7 @@ from securetm.contracts import PART, Array, NoiseBy, Profile, Terms, Unit
 from securetm.federation.questions import TRAIN
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.plans.profiles import cohort_of
-from securetm.sessions.framing import HASH, Reader, head
-from securetm.sessions.hybrid import shared_secret
+from securetm.sessions.framing import HASH, RECORDED, Reader, head
 from securetm.sessions.identities import KEY, SIGNATURE
 from securetm.sessions.session_memory import unpacked
 
@@ -82,7 +82,7 @@ def opened_answers(view: AdversaryView) -> Iterator[OpenedAnswer]:
     for asked, sender, parcel in sealed:
         if vector_at(parcel, asked.terms):
             blocks = blocks_of(keys.off(parcel, asked.terms) * (asked.terms.grid or 1), asked.terms)
-            place, at = members.index(sender), read_header(parcel, _HELPER).at
+            place, at = members.index(sender), read_header(parcel, _HELPER, RECORDED).at
             yield OpenedAnswer(ReadVector(asked, sender, blocks), keys.opens(place, parcel), told.get((at, place), ()))
 
 
@@ -95,22 +95,21 @@ class _MaskKeys:
 
     def off(self, parcel: bytes, terms: Terms) -> Array:
         """A masked vector without the masks that these keys give, as whole numbers. A helper's is then in the clear."""
-        header = read_header(parcel, _HELPER)
+        header = read_header(parcel, _HELPER, RECORDED)
         vector = np.frombuffer(parcel, f"<u{terms.bits // 8}", offset=HEADER_SIZE).copy()
         apply_masks(vector, list(self._masks(header)))
         return np.asarray(vector.view(f"<i{terms.bits // 8}").astype(np.int64))
 
     def opens(self, sender: int, parcel: bytes) -> bool:
         """Whether these are the keys of this message's set-up."""
-        return sender in self.setups and self.setups[sender].epoch == read_header(parcel, _HELPER).at.epoch
+        return sender in self.setups and self.setups[sender].epoch == read_header(parcel, _HELPER, RECORDED).at.epoch
 
     def _masks(self, header: Header) -> Iterator[Mask]:
         """The known masks with the opposite sign, which subtracts them."""
         seed = self._seed(header)
         if seed:
             yield self_seed(seed, header.at, header.sender, header.salt), False
-        for one, other, private, public in self._pairs(header):
-            secret = shared_secret(private, public, _HELPER)
+        for one, other, secret in self._pairs(header):
             yield pair_seed(secret, header.at, one, other), one > other  # the smaller place had added it
 
     def _seed(self, header: Header) -> bytes:
@@ -119,16 +118,16 @@ class _MaskKeys:
             return own.seeds[header.at.index]
         return self.seeds.get((header.at, header.sender), b"")
 
-    def _pairs(self, header: Header) -> Iterator[tuple[int, int, bytes, bytes]]:
-        """Sender, peer, and two halves of the key between them: all pairs of a helper, of others their pairs with helpers."""
+    def _pairs(self, header: Header) -> Iterator[tuple[int, int, bytes]]:
+        """Sender, peer, and the secret between them: all pairs of a helper, of others their pairs with helpers."""
         me, index = header.sender, header.at.index
         own = self.setups.get(me)
         if own is not None:
-            yield from ((me, peer, own.mask_keys[index], keys[index]) for peer, keys in own.peers.items())
+            yield from ((me, peer, secret_of(secrets, index)) for peer, secrets in own.peers.items())
             return
         for place, setup in self.setups.items():
             if me in setup.peers and setup.epoch == header.at.epoch:
-                yield me, place, setup.mask_keys[index], setup.peers[me][index]
+                yield me, place, secret_of(setup.peers[me], index)
 
 
 def _mask_keys(secrets: Mapping[int, Mapping[str, bytes]], parcels: Sequence[bytes], parties: int) -> _MaskKeys:
@@ -152,7 +151,7 @@ def _unmasked(parcels: Sequence[bytes], parties: int) -> Iterator[tuple[Place, i
     and what reveals the sender's noise."""
     for parcel in parcels:
         if len(parcel) > 1 and parcel[1] == Kind.UNMASKED:
-            reader = Reader(parcel[:-SIGNATURE], _HELPER, Kind.UNMASKED)
+            reader = Reader(parcel[:-SIGNATURE], _HELPER, Kind.UNMASKED, versions=RECORDED)
             holder, at = reader.number(2), read_place(reader)
             yield at, holder, [read_share(reader) for _ in range(parties)], bytes(reader.rest())
 

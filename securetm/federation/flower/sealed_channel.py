@@ -1,6 +1,7 @@
 """A channel between coordinator and party through a relay that both distrust. It carries bytes and reads none of them.
 
-Both ends sign a fresh X25519 key with the identity that the roster pins, and seal every message under the secret that follows.
+Both ends sign fresh keys, X25519 and ML-KEM-768, with the identity that the roster pins, and seal every message under the
+secrets that follow.
 The relay (Flower's SuperLink and SuperNode) learns sizes, times and the party's name, and can only drop messages.
 """
 
@@ -20,16 +21,17 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from securetm.credentials.hybrid_identity import FORMER, PublicIdentity, Purpose, purposed
 from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, Refused
-from securetm.sessions.hybrid import public_key, shared_secret
+from securetm.sessions.hybrid import CIPHERTEXT, PUBLIC_KEYS, SECRET_KEYS, public_key, public_keys, receive_secret, send_secret
 from securetm.sessions.sealing import TAG
 
-VERSION: Final = 1
+VERSION: Final = 2
 OFFER, SEALED, REFUSED = 1, 2, 3  # the second byte of a message
 KEY, SIGNATURE, DIGEST, NUMBER = 32, 64, 32, 8
-LONGEST_OFFER = 2 + DIGEST + KEY + SIGNATURE
-LONGEST_ANSWER = 3 + 255 + KEY + SIGNATURE  # a name has at most 255 bytes
+LONGEST_OFFER = 2 + DIGEST + PUBLIC_KEYS + SIGNATURE
+ANSWERED = KEY + CIPHERTEXT  # an X25519 key, and what the ML-KEM key of the offer opens
+LONGEST_ANSWER = 3 + 255 + ANSWERED + SIGNATURE  # a name has at most 255 bytes
 OVERHEAD = 2 + NUMBER + TAG  # bytes of a sealed message beside its content
-_REQUESTS, _REPLIES = b"securetm channel 1: requests", b"securetm channel 1: replies"
+_REQUESTS, _REPLIES = b"securetm channel 2: requests", b"securetm channel 2: replies"
 
 
 class NotIntroduced(Refused):
@@ -67,7 +69,7 @@ class ChannelKeys:
 
     @classmethod
     def derive(cls, secret: bytes, transcript: bytes) -> ChannelKeys:
-        """Derives both keys from the shared secret and from all that was said before."""
+        """Derives both keys from the shared secrets and from all that was said before."""
         return cls(*(HKDF(hashes.SHA256(), KEY, transcript, use).derive(secret) for use in (_REQUESTS, _REPLIES)))
 
 
@@ -123,20 +125,20 @@ class Offer:
     @classmethod
     def make(cls, identity: bytes, roster: bytes) -> Offer:
         """Signs a fresh key with the coordinator's identity. `roster` is the digest of the roster."""
-        secret = OperatingSystem().bytes(KEY)
-        stated = bytes((VERSION, OFFER)) + roster + public_key(secret)
+        secret = OperatingSystem().bytes(SECRET_KEYS)
+        stated = bytes((VERSION, OFFER)) + roster + public_keys(secret)
         return cls(secret, stated + _signature(identity, Purpose.OFFER, stated))
 
     def opened(self, answer: bytes, keys: Mapping[str, bytes]) -> CoordinatorEnd:
         """Opens the channel to the party that signed this answer. The roster's keys say who that is, and nothing else does."""
         length = answer[2] if len(answer) > 2 else 0
-        if answer[:2] != bytes((VERSION, OFFER)) or len(answer) != 3 + length + KEY + SIGNATURE:
+        if answer[:2] != bytes((VERSION, OFFER)) or len(answer) != 3 + length + ANSWERED + SIGNATURE:
             raise Malformed("a node", "it answers no offer")
         stated, signature = answer[:-SIGNATURE], answer[-SIGNATURE:]
         name = stated[3 : 3 + length].decode("utf-8", "replace")
         if not PublicIdentity(keys.get(name, b"")).is_signed(signature, Purpose.ANSWER, self.message, stated):
             raise UnprovenName(name)
-        secret = shared_secret(self.secret, stated[-KEY:], name)
+        secret = receive_secret(self.secret, stated[-ANSWERED:-CIPHERTEXT], stated[-CIPHERTEXT:], name)
         return CoordinatorEnd(name, ChannelKeys.derive(secret, hashlib.sha256(self.message + answer).digest()))
 
 
@@ -174,9 +176,9 @@ class PartyEnd:
         if stated[2 : 2 + DIGEST] != self.roster:
             raise OtherRoster()
         secret, name = OperatingSystem().bytes(KEY), self.name.encode()
-        mine = bytes((VERSION, OFFER, len(name))) + name + public_key(secret)
+        shared, ciphertext = send_secret(secret, stated[-PUBLIC_KEYS:], "the coordinator")
+        mine = bytes((VERSION, OFFER, len(name))) + name + public_key(secret) + ciphertext
         answer = mine + _signature(self.identity, Purpose.ANSWER, offer, mine)
-        shared = shared_secret(secret, stated[-KEY:], "the coordinator")
         self.keys, self.number = ChannelKeys.derive(shared, hashlib.sha256(offer + answer).digest()), 0
         self.opened()
         return answer
