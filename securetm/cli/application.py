@@ -15,6 +15,7 @@ from securetm.cli.corpus import corpus
 from securetm.cli.federation import health, init, join, serve
 from securetm.cli.keys import keys
 from securetm.cli.models import adapt, evaluate, topics, transform
+from securetm.cli.operations.backups import backup, restore
 from securetm.cli.operations.doctor import doctor
 from securetm.cli.profiles import check, compare_profiles, explain, parts, threats
 from securetm.cli.run import run
@@ -31,7 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    *(choose, run, serve, init, join, health, doctor),
+    *(choose, run, serve, init, join, health, doctor, backup, restore),
     *(topics, transform, adapt, evaluate, runs, compare),
     *(explain, compare_profiles, check, threats, audit, report, parts),
     *(budget, keys, corpus),

@@ -22,6 +22,11 @@ def passphrase_for(folder: Path, file: Path | None) -> Passphrase | None:
     return given_passphrase(file) or _typed(f"Passphrase of the keys in {folder}: ", str(folder))
 
 
+def known_passphrase(file: Path, named: Path | None) -> Passphrase:
+    """The passphrase of a file that is encrypted."""
+    return given_passphrase(named) or _typed(f"Passphrase of {file}: ", str(file))
+
+
 def new_passphrase(file: Path | None, wanted: bool) -> Passphrase | None:
     """The passphrase for new keys, typed twice where a terminal asks; nothing if none is wanted or given."""
     if given := given_passphrase(file):

@@ -14,6 +14,7 @@ from securetm.credentials.certificates import LONGEST, Certificate, CertificateO
 from securetm.credentials.key_requests import KeyRequest, announcing, make_request, request_in, write_request
 from securetm.credentials.keys import (
     CERTIFICATE,
+    FIRST,
     IDENTITY,
     NEXT,
     REQUEST,
@@ -137,6 +138,8 @@ def settle(home: Path, roster: FederationRoster) -> None:
     if (keys / NEXT / REQUEST).is_file() and fits(member, request_in(keys / NEXT)):
         for name in (TLS, IDENTITY, REQUEST):
             if (keys / NEXT / name).exists():
+                if name == IDENTITY and not (keys / FIRST).exists():
+                    (keys / IDENTITY).replace(keys / FIRST)
                 (keys / NEXT / name).replace(keys / name)
         shutil.rmtree(keys / NEXT)
         sync(keys)

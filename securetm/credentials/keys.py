@@ -64,6 +64,7 @@ def same_fingerprint(typed: str, shown: str) -> bool:
 
 
 IDENTITY, TLS, CERTIFICATE, REQUEST, NEXT = "identity.pem", "tls.pem", "certificate.pem", "request.toml", "next"
+FIRST = "first-identity.pem"  # of a member that has another one now: it signs no more, and names ledgers to others
 _MOST = 65_536  # bytes of a file of a key
 _LEAST_LETTERS, _MOST_LETTERS = 8, 1_000
 _ENCRYPTED = b"-----BEGIN ENCRYPTED PRIVATE KEY-----"
@@ -77,6 +78,7 @@ class Keys:
     identity: bytes = field(repr=False)  # 32 raw bytes, private
     tls_key_pem: bytes = field(repr=False)  # not encrypted: TLS libraries take it so
     certificate_pem: bytes = field(repr=False)  # empty until a roster or an authority brought it
+    first: bytes = field(default=b"", repr=False)  # the identity that this member had first, private
 
     @classmethod
     def open(cls, folder: Path, passphrase: Passphrase | None = None) -> Keys:
@@ -89,9 +91,12 @@ class Keys:
             raise _damaged(str(folder / IDENTITY), "Ed25519")
         tls = ec_key(folder / TLS, passphrase)
         certificate = folder / CERTIFICATE
-        return cls(
-            folder, identity.private_bytes_raw(), pem_of(tls), certificate.read_bytes() if certificate.is_file() else b""
-        )
+        own = identity.private_bytes_raw()
+        first = _private_key(folder / FIRST, passphrase) if (folder / FIRST).is_file() else identity
+        if not isinstance(first, Ed25519PrivateKey):
+            raise _damaged(str(folder / FIRST), "Ed25519")
+        pem = certificate.read_bytes() if certificate.is_file() else b""
+        return cls(folder, own, pem_of(tls), pem, first.private_bytes_raw())
 
     @property
     def public_identity(self) -> bytes:

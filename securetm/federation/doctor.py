@@ -32,6 +32,7 @@ from securetm.errors import SecuretmError
 from securetm.federation.network.dialing import channel_options
 from securetm.federation.network.handshake import channel_credentials, diagnosed
 from securetm.federation.network.hub import SERVICE
+from securetm.federation.party.home import PartyHome
 from securetm.private_files import check_private
 from securetm.version import __version__
 from securetm.wording import counted
@@ -68,6 +69,8 @@ def examined(home: Path, passphrase: Passphrase | None) -> Iterator[Finding]:
     accepted = roster if isinstance(roster, FederationRoster) else None
     keys = _attempted(lambda: _opened(home, passphrase))
     yield _keys(home, keys, accepted)
+    if isinstance(keys, Keys) and (forgets := _attempted(lambda: PartyHome(home, "", "").check_identity(keys.public_identity))):
+        yield _refused("copy", forgets)
     yield _ledgers(home)
     yield _stores(home)
     if accepted is not None and request_in(home / KEYS).name != COORDINATOR:

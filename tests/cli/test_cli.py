@@ -25,6 +25,8 @@ COMMANDS = (
     "join",
     "health",
     "doctor",
+    "backup",
+    "restore",
     "topics",
     "transform",
     "adapt",
@@ -42,7 +44,7 @@ COMMANDS = (
     "keys",
     "corpus",
 )
-REMOTE = ("serve", "join", "health", "doctor")  # their examples need a federation: docs/how-to has them with one
+REMOTE = ("serve", "join", "health", "doctor", "backup", "restore")  # their examples need a federation: docs/how-to has them with one
 
 
 # ---- help and examples ---------------------------------------------------------------------------------------------

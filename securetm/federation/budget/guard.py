@@ -8,7 +8,7 @@ a process that ended before its answer left: that answer is computed now, under 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from securetm.accounting.composition import affordable
 from securetm.accounting.ledger import Ledger
@@ -41,6 +41,11 @@ class BudgetGuard:
         Refuses if the others did not sign the present head, or if a budget does not suffice.
         """
         self.witness.check_witnessed()
+        if self.witness.is_restored:
+            self._charge_what_may_be_lost(spend, about)
+        return self._charge(spend, about)
+
+    def _charge(self, spend: Spend, about: dict[str, str | int]) -> int:
         left = self._allowed(spend)
         if left < 1:
             raise OutOfBudget(f"{self.run} has spent the epsilon = {upward(self.budget.epsilon)} of its profile")
@@ -50,6 +55,17 @@ class BudgetGuard:
             raise OutOfBudget(str(limit)) from limit
         self._left = spend, left - 1, self.ledger.spends(self.run)
         return entered
+
+    def _charge_what_may_be_lost(self, spend: Spend, about: dict[str, str | int]) -> None:
+        """Pays for the one answer that a copy may not know although the others signed its head: they sign before the next.
+
+        Of each kind that the ledger knows one is entered, as nobody can say of which kind the lost one was.
+        """
+        whose = {name: fact for name, fact in about.items() if name in ("profile", "digest", "unit")}
+        known = {replace(kind, count=1): None for account in self.ledger.runs() for kind in account.answers}
+        for kind in {spend: None, **known}:
+            self._charge(kind, {**whose, "lost": "after the copy of this home was made"})
+        self.witness.confirm()
 
     def look_ahead(self, spend: Spend, answers: int) -> None:
         """Composes what the run is going to ask, `answers` times in all, so that paying for an answer is quick."""

@@ -46,13 +46,20 @@ class LedgersOfDocuments:
     folder: Path
 
     def home(
-        self, corpora: Mapping[str, Corpus], file_of: Mapping[str, str], budget: Budget | None, *, by_name: bool = False
+        self,
+        corpora: Mapping[str, Corpus],
+        file_of: Mapping[str, str],
+        budget: Budget | None,
+        *,
+        by_name: bool = False,
+        begins: bool = True,
     ) -> Path:
         """Returns the folder of ledgers that hold all that was ever spent of these parties' documents.
 
         Without a budget, as of a run that nothing bounds, they have the budget that they had, if any.
         The ledgers are made now, so that the next run does not overlook a run that has begun and has not spent yet. With
-        `by_name` a party's last ledger goes on even if no document of it is there any more.
+        `by_name` a party's last ledger goes on even if no document of it is there any more. Unless it `begins`, it makes none
+        beside those that are there.
         """
         private_folder(self.folder)
         if not (self.folder / INDEX).is_file() and any(self.folder.rglob("*.ledger")):
@@ -63,7 +70,7 @@ class LedgersOfDocuments:
                 ),
                 folder=str(self.folder),
             )
-        with self._alone(), self._index() as index:
+        with self.alone(), self._index() as index:
             key = _secret(index)
             held = {name: _keyed(key, corpus) for name, corpus in corpora.items()}
             found = {name: _places(index, digests) for name, digests in held.items()}
@@ -74,6 +81,14 @@ class LedgersOfDocuments:
             self._check_sources(found, unit)
             generation = self._unchanged(found, file_of)
             if generation is None:
+                if not begins and any(self.folder.glob("*/*.ledger")):
+                    raise Mistake(
+                        "{folder} was restored from a copy, and these documents would begin a ledger beside those in it, "
+                        "which nobody has confirmed yet",
+                        hint="take part first with documents as they were when the copy was made; of documents that came later "
+                        "nobody knows what was spent: take their budget as spent",
+                        folder=str(self.folder),
+                    )
                 generation = self._begun(found, file_of)
             opened = {name: ledger_in(self._at(generation), file, unit) for name, file in file_of.items()}
             _check_ready([path for path in opened.values() if path.is_file()], unit)
@@ -86,7 +101,7 @@ class LedgersOfDocuments:
         """Returns the ledgers that these documents have, in whichever generation, and the last of that name. It makes none."""
         if not (self.folder / INDEX).is_file():
             return []
-        with self._alone(), self._index() as index:
+        with self.alone(), self._index() as index:
             known = _places(index, _keyed(_secret(index), corpus))
         return self._sources({**known, **self._named(file)}, _kind(unit))
 
@@ -94,7 +109,7 @@ class LedgersOfDocuments:
         """Returns the runs that any ledger in the folder holds, whichever documents they read."""
         if not (self.folder / INDEX).is_file():
             return frozenset()
-        with self._alone():
+        with self.alone():
             return frozenset().union(*map(runs_in, sorted(self.folder.glob("*/*.ledger"))))
 
     def _named(self, file: str) -> dict[bytes, frozenset[Place]]:
@@ -150,7 +165,7 @@ class LedgersOfDocuments:
         return self.folder / f"{generation:04d}"
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def alone(self) -> Iterator[None]:
         """Locks the folder: of two runs that begin at once, neither would see what the other enters."""
         private_file(self.folder / LOCK)
         with (self.folder / LOCK).open("r+") as lock:

@@ -18,6 +18,7 @@ from securetm.federation.budget.witness import (
     SEEN_BY,
     SIGNED_HEAD,
     TAG,
+    UNCONFIRMED,
     Head,
     head_of,
     kept_under,
@@ -55,6 +56,15 @@ class LedgerWitness:
         if signed < self.needed:
             raise NotWitnessed(signed, self.needed)
 
+    @property
+    def is_restored(self) -> bool:
+        """Whether this party's home came out of a copy, and no others have signed its ledger since as it is."""
+        return self.others.get(UNCONFIRMED) is not None
+
+    def confirm(self) -> None:
+        """Notes that enough others signed the present head: the copy was the newest that anybody saw."""
+        self.others.drop(UNCONFIRMED)
+
     def announce(self) -> bytes:
         """Returns the signed head of this party's ledger."""
         return self._signed_head(*self.ledger.head)
@@ -72,7 +82,12 @@ class LedgerWitness:
         return self._signed_head(reached, self.ledger.head_at(reached) or last), b"".join(links)
 
     def countersign(self, heads: Sequence[bytes], links: Sequence[bytes] = ()) -> tuple[bytes, ...]:
-        """Signs the longest state that was ever seen of each of those ledgers. An owner whose ledger is shorter finds out."""
+        """Signs the longest state that was ever seen of each of those ledgers. An owner whose ledger is shorter finds out.
+
+        A party out of a copy may have seen more than it knows, and signs nothing.
+        """
+        if self.is_restored:
+            return (b"",) * len(heads)
         return tuple(self._seen(head, followed) for head, followed in zip(heads, links or [b""] * len(heads), strict=True))
 
     def _signed_head(self, count: int, last: bytes) -> bytes:

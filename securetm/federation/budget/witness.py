@@ -21,6 +21,7 @@ from securetm.sessions.identities import SIGNATURE
 
 NONCE = TAG = 16
 _LEDGER_OF = "ledger of "  # in the store, before the owner's name
+UNCONFIRMED = "restored, and not confirmed by others"  # in the store, from a restored copy until others signed the own ledger
 KNOWN = struct.Struct(">IQ32s32s")  # 0, how many entries, the first entry's hash, the last one's: as a party remembers it
 SIGNED_HEAD = struct.Struct(f">IQ32s32s{NONCE}s{TAG}s")  # whose, how many entries, both hashes, the owner's nonce, the data set
 SEEN = struct.Struct(f">IIQ32s32s{NONCE}s")  # by whom, whose, and the same

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import hmac
 import os
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from securetm.contracts import Budget
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.document_names import content_digests
+from securetm.credentials.keys import Keys
 from securetm.entropy import OperatingSystem
 from securetm.errors import Mistake
 from securetm.federation.budget.ledgers import LedgersOfDocuments, ledger_in
-from securetm.federation.budget.witness import TAG
+from securetm.federation.budget.witness import TAG, UNCONFIRMED
 from securetm.federation.origins import run_of
 from securetm.federation.party_store import PartyStore
 from securetm.federation.store import COMMON, DamagedStore, SqliteStore
@@ -30,6 +31,8 @@ from securetm.settings import digest
 
 _DOCUMENTS = "documents of this run"  # in the store: one digest of all of them
 _NAMES, _SECRET = "names.key", 32
+_OTHERS = "others.sqlite"
+_COPIED = "restored from a copy under the identity"  # in the store, beside what others' ledgers were
 _LABEL = b"securetm data set of a ledger\n"
 
 
@@ -134,18 +137,44 @@ class PartyHome:
             )
         return store
 
-    def ledger(self, corpus: Corpus, budget: Budget | None) -> Path:
+    def ledger(self, corpus: Corpus, budget: Budget | None, *, begins: bool = True) -> Path:
         """Returns the ledger of these documents. What was spent of any of them before is in it, under whichever identity."""
-        folder = LedgersOfDocuments(self.ledgers).home({self.party: corpus}, {self.party: self.data_set}, budget, by_name=True)
+        files = {self.party: self.data_set}
+        folder = LedgersOfDocuments(self.ledgers).home({self.party: corpus}, files, budget, by_name=True, begins=begins)
         return ledger_in(folder, self.data_set, None if budget is None else budget.unit)
 
     def others(self) -> SqliteStore:
         """Opens the store of what this party saw of the others' ledgers, in all runs."""
-        return SqliteStore(self.path / "others.sqlite", COMMON)
+        return SqliteStore(self.path / _OTHERS, COMMON)
 
     def tag(self, ledger: Path, identity: bytes) -> bytes:
         """Returns the name of the ledger's data set for the other parties, who cannot read in it what the data set is called.
 
-        It follows from the key of the party's identity: a ledger that was lost and begun anew has the same one.
+        It follows from the identity that the party had first: a ledger that was lost and begun anew has the same one, under a
+        new identity, too.
         """
         return hmac.digest(identity, _LABEL + f"{ledger.parent.name}/{ledger.name}".encode(), "sha256")[:TAG]
+
+    def check_identity(self, identity: bytes) -> None:
+        """Refuses to answer out of a copy of the home under the identity of before.
+
+        The others would give their old answers to a question again, to which this party does not know its own.
+        """
+        if not (self.path / _OTHERS).is_file():
+            return
+        with closing(self.others()) as others:
+            before = others.get(_COPIED)
+        if before == identity:
+            raise Mistake(
+                "{home} was restored from a copy, and does not know what this party answered after the copy was made",
+                hint="take part under a new identity: send the request that `securetm restore` wrote to the coordinator's "
+                "operator, and accept the roster that comes back (`securetm keys accept`)",
+                home=str(self.path),
+            )
+
+
+def mark_restored(home: Path, keys: Keys) -> None:
+    """Notes in a home that was made of a copy under which identity it was made, and that nobody has confirmed its ledgers."""
+    with closing(PartyHome(home, "", "").others()) as others:
+        others.put(_COPIED, keys.public_identity)
+        others.put(UNCONFIRMED, b"1")

@@ -26,7 +26,7 @@ from securetm.credentials.roster import FederationRoster, read_roster
 from securetm.entropy import OperatingSystem
 from securetm.errors import BadSetting, Failed, SecuretmError
 from securetm.federation.budget.ledgers import LedgersOfDocuments, own_budget, runs_in
-from securetm.federation.budget.witness import TAG
+from securetm.federation.budget.witness import TAG, UNCONFIRMED
 from securetm.federation.document_minimum import (
     check_delta,
     check_holds,
@@ -49,6 +49,7 @@ from securetm.federation.refusal_errors import NotAllowedHere, reason_of
 from securetm.federation.release import MODEL, RELEASE
 from securetm.federation.soundness import agreed_apart
 from securetm.federation.sources import foreign_language, language_said, read_under
+from securetm.federation.store import SqliteStore
 from securetm.plans.agreement import Agreement
 from securetm.plans.origins import accepted_as, entries_of
 from securetm.plans.party_file import PartyFile, PolicyChoice
@@ -115,9 +116,9 @@ class Joining:
         """Opens the party's stores and its ledger. From now on nobody else may. The engine computes its answers."""
         identity, members = self.keys.identity, self.roster.members
         self.home.check_one_data_set(self.agreement)
-        ledger, tag = self._ledger()
-        store = self.home.store(self.agreement, identity, self.corpus)
         others = self.home.others() if self.agreement.budget is not None else None
+        ledger, tag = self._ledger(others)
+        store = self.home.store(self.agreement, identity, self.corpus)
         budgeted = ledger, others, self.run_name
         keys = dict(self.roster.keys)
         made = Party(self.file.name, members, self.agreement, self.corpus, store, OperatingSystem(), keys, *budgeted)
@@ -140,13 +141,14 @@ class Joining:
             return None
         return spent(found[-1], self.run_name, self.agreement)
 
-    def _ledger(self) -> tuple[Ledger, bytes]:
+    def _ledger(self, others: SqliteStore | None) -> tuple[Ledger, bytes]:
         """Opens the ledger of the documents, under a budget with the one that its owner gave the data set."""
-        path = self.home.ledger(self.corpus, self.agreement.budget)
+        confirmed = others is None or others.get(UNCONFIRMED) is None
+        path = self.home.ledger(self.corpus, self.agreement.budget, begins=confirmed)
         own = own_budget(path, self.agreement.budget)
         if own is None:
             return Ledger.open(path, self.file.name, None), bytes(TAG)
-        return Ledger.open(path, self.file.name, self.file.privacy.budget(own)), self.home.tag(path, self.keys.identity)
+        return Ledger.open(path, self.file.name, self.file.privacy.budget(own)), self.home.tag(path, self.keys.first)
 
 
 Tell = Callable[[str, Keys, FederationRoster, str], None]  # the party, its keys, the roster, and why it does not take part
@@ -165,6 +167,7 @@ def prepare(
     check_accepted(home.path, roster)
     keys = Keys.open(home.path / KEYS, passphrase_of(home.path / KEYS))
     check_own(file.name, keys, roster, now_utc())
+    home.check_identity(keys.public_identity)
     try:
         return _checked(file, home, roster, keys, stages)
     except SecuretmError as problem:
