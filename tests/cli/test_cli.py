@@ -44,7 +44,14 @@ COMMANDS = (
     "keys",
     "corpus",
 )
-REMOTE = ("serve", "join", "health", "doctor", "backup", "restore")  # their examples need a federation: docs/how-to has them with one
+REMOTE = (
+    "serve",
+    "join",
+    "health",
+    "doctor",
+    "backup",
+    "restore",
+)  # their examples need a federation: docs/how-to has them with one
 
 
 # ---- help and examples ---------------------------------------------------------------------------------------------

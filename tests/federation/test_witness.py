@@ -25,7 +25,7 @@ from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed
 from securetm.federation.budget.guard import BudgetGuard
-from securetm.federation.budget.witness import MOST_TURNS, Countersigning, quorum, seen_head_of
+from securetm.federation.budget.witness import MOST_TURNS, UNCONFIRMED, Countersigning, quorum, seen_head_of
 from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.failure_log import failures_in
@@ -165,6 +165,21 @@ def test_what_version_2_remembered_of_a_ledger_still_stands(session: Session) ->
     assert max(seen_head_of(one).count for one in signed) == 9
     assert session.ask("north", signed) == wire.Refusal("Failed")
     assert failures_in(session.party("north").store.folder)[-1].name == LedgerRolledBack.__name__
+    session.close()
+
+
+def test_a_party_out_of_a_copy_signs_nothing_until_others_have_signed_its_own_ledger(session: Session) -> None:
+    """It then pays for one answer of each kind, which the copy may not know and nobody has signed."""
+    others, ledger = session.party("south").others, session.party("south").ledger
+    assert others is not None
+    assert ledger is not None
+    others.put(UNCONFIRMED, b"1")
+    assert len(session.signed_of("north")) == 3
+    assert isinstance(session.ask("south", session.signed_of("south")), wire.Accepted)
+    assert sum(spend.count for spend in ledger.spends("a run")) == 2
+    assert len(session.signed_of("north")) == 4
+    assert isinstance(session.ask("south", session.signed_of("south")), wire.Accepted)
+    assert sum(spend.count for spend in ledger.spends("a run")) == 3
     session.close()
 
 
