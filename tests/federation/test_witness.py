@@ -25,7 +25,7 @@ from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed
 from securetm.federation.budget.guard import BudgetGuard
-from securetm.federation.budget.witness import MOST_TURNS, UNCONFIRMED, Countersigning, quorum, seen_head_of
+from securetm.federation.budget.witness import MOST_TURNS, UNCONFIRMED, UNPAID, Countersigning, quorum, seen_head_of
 from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.failure_log import failures_in
@@ -169,17 +169,29 @@ def test_what_version_2_remembered_of_a_ledger_still_stands(session: Session) ->
 
 
 def test_a_party_out_of_a_copy_signs_nothing_until_others_have_signed_its_own_ledger(session: Session) -> None:
-    """It then pays for one answer of each kind, which the copy may not know and nobody has signed."""
+    """The coordinator brings it what they signed, and then it signs, too."""
+    for name in ("south", "west", "east"):
+        others = session.party(name).others
+        assert others is not None
+        others.put(UNCONFIRMED, b"1")
+    assert len(session.signed_of("north")) == 1  # two are not enough for anybody
+    for name in ("west", "east"):
+        others = session.party(name).others
+        assert others is not None
+        others.drop(UNCONFIRMED)
+    assert len(session.signed_of("north")) == 4
+    assert isinstance(session.ask("south", session.signed_of("south")), wire.Accepted)
+    session.close()
+
+
+def test_a_party_out_of_a_copy_pays_for_an_answer_that_may_be_lost(session: Session) -> None:
     others, ledger = session.party("south").others, session.party("south").ledger
     assert others is not None
     assert ledger is not None
-    others.put(UNCONFIRMED, b"1")
-    assert len(session.signed_of("north")) == 3
-    assert isinstance(session.ask("south", session.signed_of("south")), wire.Accepted)
-    assert sum(spend.count for spend in ledger.spends("a run")) == 2
-    assert len(session.signed_of("north")) == 4
-    assert isinstance(session.ask("south", session.signed_of("south")), wire.Accepted)
-    assert sum(spend.count for spend in ledger.spends("a run")) == 3
+    others.put(UNPAID, b"1")
+    for paid in (2, 3):
+        assert isinstance(session.ask("south", session.signed_of("south")), wire.Accepted)
+        assert sum(spend.count for spend in ledger.spends("a run")) == paid
     session.close()
 
 

@@ -41,7 +41,7 @@ class BudgetGuard:
         Refuses if the others did not sign the present head, or if a budget does not suffice.
         """
         self.witness.check_witnessed()
-        if self.witness.is_restored:
+        if self.witness.may_have_lost:
             self._charge_what_may_be_lost(spend, about)
         return self._charge(spend, about)
 
@@ -65,7 +65,7 @@ class BudgetGuard:
         known = {replace(kind, count=1): None for account in self.ledger.runs() for kind in account.answers}
         for kind in {spend: None, **known}:
             self._charge(kind, {**whose, "lost": "after the copy of this home was made"})
-        self.witness.confirm()
+        self.witness.paid_for_lost()
 
     def look_ahead(self, spend: Spend, answers: int) -> None:
         """Composes what the run is going to ask, `answers` times in all, so that paying for an answer is quick."""

@@ -19,6 +19,7 @@ from securetm.federation.budget.witness import (
     SIGNED_HEAD,
     TAG,
     UNCONFIRMED,
+    UNPAID,
     Head,
     head_of,
     kept_under,
@@ -57,13 +58,18 @@ class LedgerWitness:
             raise NotWitnessed(signed, self.needed)
 
     @property
-    def is_restored(self) -> bool:
-        """Whether this party's home came out of a copy, and no others have signed its ledger since as it is."""
-        return self.others.get(UNCONFIRMED) is not None
+    def is_confirmed(self) -> bool:
+        """Whether nothing is forgotten as far as others know: not where this home was made of a copy that nobody has signed."""
+        return self.others.get(UNCONFIRMED) is None
 
-    def confirm(self) -> None:
-        """Notes that enough others signed the present head: the copy was the newest that anybody saw."""
-        self.others.drop(UNCONFIRMED)
+    @property
+    def may_have_lost(self) -> bool:
+        """Whether one answer may be missing that nobody signed yet, as this home was made of a copy."""
+        return self.others.get(UNPAID) is not None
+
+    def paid_for_lost(self) -> None:
+        """Notes that such an answer is paid for."""
+        self.others.drop(UNPAID)
 
     def announce(self) -> bytes:
         """Returns the signed head of this party's ledger."""
@@ -86,7 +92,7 @@ class LedgerWitness:
 
         A party out of a copy may have seen more than it knows, and signs nothing.
         """
-        if self.is_restored:
+        if not self.is_confirmed:
             return (b"",) * len(heads)
         return tuple(self._seen(head, followed) for head, followed in zip(heads, links or [b""] * len(heads), strict=True))
 
@@ -137,6 +143,8 @@ class LedgerWitness:
                 signed_now[name(witness)] = signed
         if signed_now:
             self.ledger.witness(count, last, signed_now)
+        if not self.is_confirmed and sum(upto == count for upto in self._signed_by.values()) >= self.needed:
+            self.others.drop(UNCONFIRMED)
 
     def _verify(self, place: int, signed: bytes, label: Label) -> None:
         register = self.identity.register

@@ -21,7 +21,8 @@ from securetm.sessions.identities import SIGNATURE
 
 NONCE = TAG = 16
 _LEDGER_OF = "ledger of "  # in the store, before the owner's name
-UNCONFIRMED = "restored, and not confirmed by others"  # in the store, from a restored copy until others signed the own ledger
+# in the store of a home that was made of a copy: until others signed its ledger, and until it paid for what may be lost
+UNCONFIRMED, UNPAID = "restored, and not confirmed by others", "restored, and an answer may be lost"
 KNOWN = struct.Struct(">IQ32s32s")  # 0, how many entries, the first entry's hash, the last one's: as a party remembers it
 SIGNED_HEAD = struct.Struct(f">IQ32s32s{NONCE}s{TAG}s")  # whose, how many entries, both hashes, the owner's nonce, the data set
 SEEN = struct.Struct(f">IIQ32s32s{NONCE}s")  # by whom, whose, and the same
@@ -107,12 +108,16 @@ class Countersigning:
     carry: Carry
     heads: dict[str, bytes] = field(default_factory=dict)
     _signed: dict[str, dict[str, bytes]] = field(default_factory=dict)  # by owner, then by witness
+    _silent: tuple[str, ...] = ()  # who signed nothing of what was shown last: out of a copy, it waits for what others sign
 
     def gather(self) -> dict[str, tuple[bytes, ...]]:
         """Returns what the parties sign of each other's ledgers as these are now. Without it they would spend nothing more."""
-        followed = -1
+        followed, told = -1, False
         for _ in range(MOST_TURNS):
             self._show(self._leads())
+            if self._silent and not told:
+                told = bool(self.carry({one: wire.Links(tuple(self._signed[one].values())) for one in self._silent}))
+                self._show({})
             if followed >= self._followed() or not any(map(self._behind, self.heads)):
                 break
             followed = self._followed()
@@ -154,6 +159,7 @@ class Countersigning:
                     by_witness[member] = bytes(signed)
                 else:  # a party that no longer answers is not waited for
                     by_witness.pop(member, None)
+        self._silent = tuple(one for one, said in answered.items() if self._signed.get(one) and not any(said.parcels))
 
     def _shown(self, member: str, leads: Mapping[str, _Lead]) -> wire.Witness:
         """Returns every other head, with links for a party that has seen less of it, as many as one message takes."""

@@ -19,7 +19,7 @@ from securetm.credentials.keys import Keys
 from securetm.entropy import OperatingSystem
 from securetm.errors import Mistake
 from securetm.federation.budget.ledgers import LedgersOfDocuments, ledger_in
-from securetm.federation.budget.witness import TAG, UNCONFIRMED
+from securetm.federation.budget.witness import TAG, UNCONFIRMED, UNPAID
 from securetm.federation.origins import run_of
 from securetm.federation.party_store import PartyStore
 from securetm.federation.store import COMMON, DamagedStore, SqliteStore
@@ -178,3 +178,4 @@ def mark_restored(home: Path, keys: Keys) -> None:
     with closing(PartyHome(home, "", "").others()) as others:
         others.put(_COPIED, keys.public_identity)
         others.put(UNCONFIRMED, b"1")
+        others.put(UNPAID, b"1")
