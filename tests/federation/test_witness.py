@@ -405,7 +405,7 @@ def test_a_run_has_its_own_budget_whatever_its_ledger_still_allows(tmp_path: Pat
     """Of its delta as much as a run has that may have others beside it, and of its answers not one more."""
     spend, own = Spend(GaussianDpEvent(60.0)), Budget(Unit.DOCUMENT, 1.0, 1e-5)
     with Ledger.open(tmp_path / "north.ledger", "north", replace(own, epsilon=50.0)) as ledger:
-        guard = BudgetGuard(ledger, SimpleNamespace(check_witnessed=lambda: None), "run", own)  # type: ignore[arg-type]
+        guard = BudgetGuard(ledger, SimpleNamespace(check_witnessed=lambda: None, may_have_lost=False), "run", own)  # type: ignore[arg-type]
         few = affordable((), spend, own.epsilon, ALONE * own.delta, 1_000)
         assert 1 < few < affordable((), spend, own.epsilon, own.delta, 1_000)
         for _ in range(few):

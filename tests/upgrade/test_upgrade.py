@@ -7,16 +7,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from dp_accounting import GaussianDpEvent
 
 from securetm.accounting.ledger import Ledger
-from securetm.credentials.homes import KEYS, accepted_roster, check_accepted
+from securetm.accounting.spends import Spend
+from securetm.credentials.homes import KEYS, accept, accepted_roster, announced, check_accepted
+from securetm.credentials.issuing import RosterOperator
 from securetm.credentials.keys import Keys
-from securetm.credentials.roster import read_roster
+from securetm.credentials.roster import FormerRoster, read_roster, write_roster
 from securetm.federation.party.joining import prepare
 from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched
 
-from ..federation.joined import NAMES, Organisations, trained
+from ..federation.joined import NAMES
 
 BEFORE = Path(__file__).with_name("version-3.tar.xz")
 THEN = datetime(2026, 12, 1, tzinfo=UTC)  # their certificates end a year later
@@ -27,7 +30,8 @@ def federation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The federation of the version before, at that time."""
     with tarfile.open(BEFORE) as packed:
         packed.extractall(tmp_path / "all", filter="tar")
-    monkeypatch.setattr("securetm.federation.party.joining.now_utc", lambda: THEN)
+    for module in ("federation.party.joining", "credentials.issuing"):
+        monkeypatch.setattr(f"securetm.{module}.now_utc", lambda: THEN)
     monkeypatch.chdir(tmp_path / "all")  # the list of words lies here
     return tmp_path / "all"
 
@@ -58,16 +62,30 @@ def test_the_run_is_shown(federation: Path) -> None:
     assert own.topics(3) == shared.topics(3)
 
 
-def test_the_party_is_ready_to_join(federation: Path) -> None:
-    joining = prepare(federation / "parties" / "numpy" / "PARTY.toml", lambda _: None, Unwatched())
-    assert set(joining.runs()) == {joining.run_name}  # what the ledger calls that run is the same
-
-
-@pytest.mark.slow
-def test_the_next_run_is_paid_for_by_the_same_ledgers(federation: Path, tmp_path: Path) -> None:
-    plan = (federation / "parties" / "numpy" / "plan.toml").read_text("utf-8").replace("seed = 0", "seed = 1")
+def renew(federation: Path) -> None:
+    """What the operator and every party do once: requests with lasting keys, and the roster of this protocol."""
+    path = federation / "coordinator" / "roster.toml"
+    operator = RosterOperator(federation / "coordinator" / "home", path, None)
+    old, requests = operator.read(), [announced(home(federation, name), None, None) for name in NAMES]
+    new = operator.publish(old, operator.enrol(old, requests, None, 365))
     for name in NAMES:
-        (federation / "parties" / name / "plan.toml").write_text(plan, "utf-8")
-    _, joined = trained(Organisations(federation, plan), tmp_path / "coordinator")
-    assert joined.problems == {}
-    assert list(spent(federation).values()) == [2, 2]
+        write_roster(federation / "parties" / name / "roster.toml", new)
+        accept(home(federation, name), new)
+
+
+def test_no_run_begins_before_the_roster_is_renewed(federation: Path) -> None:
+    with pytest.raises(FormerRoster):
+        prepare(federation / "parties" / "numpy" / "PARTY.toml", lambda _: None, Unwatched())
+
+
+def test_the_party_is_ready_to_join(federation: Path) -> None:
+    renew(federation)
+    joining = prepare(federation / "parties" / "numpy" / "PARTY.toml", lambda _: None, Unwatched())
+    assert set(joining.runs()) == set(spent(federation))  # found by what the documents say
+
+
+def test_the_ledger_goes_on(federation: Path) -> None:
+    (path,) = home(federation).glob("ledgers/*/*.ledger")
+    with Ledger.reopen(path, epsilon=100.0) as ledger:
+        ledger.charge("the next run", Spend(GaussianDpEvent(100.0)), {"profile": "dp-local"})
+    assert list(spent(federation).values()) == [2, 1]

@@ -60,16 +60,16 @@ class LedgerWitness:
     @property
     def is_confirmed(self) -> bool:
         """Whether nothing is forgotten as far as others know: not where this home was made of a copy that nobody has signed."""
-        return self.others.get(UNCONFIRMED) is None
+        return not self.others.get(UNCONFIRMED)
 
     @property
     def may_have_lost(self) -> bool:
         """Whether one answer may be missing that nobody signed yet, as this home was made of a copy."""
-        return self.others.get(UNPAID) is not None
+        return bool(self.others.get(UNPAID))
 
     def paid_for_lost(self) -> None:
         """Notes that such an answer is paid for."""
-        self.others.drop(UNPAID)
+        self.others.put(UNPAID, b"")
 
     def announce(self) -> bytes:
         """Returns the signed head of this party's ledger."""
@@ -144,7 +144,7 @@ class LedgerWitness:
         if signed_now:
             self.ledger.witness(count, last, signed_now)
         if not self.is_confirmed and sum(upto == count for upto in self._signed_by.values()) >= self.needed:
-            self.others.drop(UNCONFIRMED)
+            self.others.put(UNCONFIRMED, b"")
 
     def _verify(self, place: int, signed: bytes, label: Label) -> None:
         register = self.identity.register

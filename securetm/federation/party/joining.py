@@ -143,7 +143,7 @@ class Joining:
 
     def _ledger(self, others: SqliteStore | None) -> tuple[Ledger, bytes]:
         """Opens the ledger of the documents, under a budget with the one that its owner gave the data set."""
-        confirmed = others is None or others.get(UNCONFIRMED) is None
+        confirmed = others is None or not others.get(UNCONFIRMED)
         path = self.home.ledger(self.corpus, self.agreement.budget, begins=confirmed)
         own = own_budget(path, self.agreement.budget)
         if own is None:
