@@ -86,6 +86,6 @@ def test_the_party_is_ready_to_join(federation: Path) -> None:
 
 def test_the_ledger_goes_on(federation: Path) -> None:
     (path,) = home(federation).glob("ledgers/*/*.ledger")
-    with Ledger.reopen(path, epsilon=100.0) as ledger:
-        ledger.charge("the next run", Spend(GaussianDpEvent(100.0)), {"profile": "dp-local"})
+    with Ledger.reopen(path) as ledger:
+        ledger.record("the next run", Spend(GaussianDpEvent(100.0)), {"profile": "dp-local"})
     assert list(spent(federation).values()) == [2, 1]
