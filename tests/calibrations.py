@@ -23,6 +23,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     search, found = paying._least_noise, dict[tuple[bytes, bytes, int, float], float]()
 
+    @wraps(search)
     def kept(agreement: Any, parties: int) -> float:
         """The noise that was found for a plan with the same content, or that is found now."""
         exactly = agreement.digest, agreement.profile.digest, parties, losses.FINEST

@@ -67,5 +67,5 @@ def test_the_search_for_words_is_counted_before_the_first_round() -> None:
     epsilons = [one["epsilon"] for one in at if one is not None]
     assert 0.5 < epsilons[0] <= 0.751
     assert epsilons == sorted(epsilons)
-    assert epsilons[-1] == pytest.approx(3.0, rel=0.01)
+    assert 2.99 < epsilons[-1] <= 3.0
     assert public.after(0) == {"unit": "document", "epsilon": 0.0, "delta": 1e-5, "budget": 3.0}

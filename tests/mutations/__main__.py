@@ -41,6 +41,8 @@ class Forked:
             with os.fdopen(told) as stream:
                 caught = stream.read().split("\n")[0]
             _, status = os.waitpid(child, 0)
+            if not caught and os.WIFEXITED(status) and status:
+                raise RuntimeError(f"{fault.id}: its process ended with {os.WEXITSTATUS(status)}, and no test failed")
             self._done(fault, caught or (SURVIVED if status == 0 else f"ended with {status}"))
         return True
 
