@@ -101,7 +101,7 @@ def bits_of(limbs: Array) -> Array:
 USUAL_WORDS = 64  # distinct words of a document, in whose weights counts of documents are given
 CHANCES = (0.05, 0.1, 0.35)  # words that noise alone brings into the list in each round, on average and at most
 GAINS = (1.0, 1.75, 2.25)  # how much heavier an open word is expected to be in each round: chosen on four corpora
-CUTS = (0.0, 0.5)  # after each round, words that stand out by fewer deviations than this are closed
+CUTS = (0.7, 1.3)  # after each round, words that stand out by fewer deviations than this are closed: chosen on four corpora
 _MEDIAN = 0.8  # of what is required of the mean, the part that is required of the median
 _STAGES, _SWEEPS = 12, 30
 
