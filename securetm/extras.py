@@ -9,10 +9,12 @@ from securetm.errors import Mistake
 
 EXTRA_OF = {
     "flwr": "flower",
+    "fsspec": "courier",
     "huggingface_hub": "embeddings",
     "matplotlib": "report",
     "ot": "evaluate",
     "pandas": "pandas",
+    "paramiko": "courier",
     "pyarrow": "parquet",
     "ray": "ray",
     "sentence_transformers": "embeddings",

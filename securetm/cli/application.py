@@ -12,7 +12,7 @@ from securetm.cli.audits import audit, report
 from securetm.cli.budget import budget
 from securetm.cli.choose import choose
 from securetm.cli.corpus import corpus
-from securetm.cli.federation import health, init, join, serve
+from securetm.cli.federation import health, init, join, post, serve
 from securetm.cli.keys import keys
 from securetm.cli.models import adapt, evaluate, topics, transform
 from securetm.cli.operations.backups import backup, restore
@@ -32,7 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    *(choose, run, serve, init, join, health, doctor, backup, restore),
+    *(choose, run, serve, init, join, post, health, doctor, backup, restore),
     *(topics, transform, adapt, evaluate, runs, compare),
     *(explain, compare_profiles, check, threats, audit, report, parts),
     *(budget, keys, corpus),

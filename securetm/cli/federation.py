@@ -19,18 +19,26 @@ from securetm.cli.command import Output, command
 from securetm.cli.options import PassphraseFile, Settings
 from securetm.cli.run import plan_settings
 from securetm.errors import SecuretmError
+from securetm.wording import counted
 
 if TYPE_CHECKING:
     from securetm.credentials.keys import Keys
     from securetm.credentials.roster import FederationRoster
-    from securetm.federation.coordinator.serving import Serving
+    from securetm.federation.coordinator.serving import CoordinatorFiles, Serving
+    from securetm.federation.courier.one_pass import Pass
+    from securetm.federation.courier.places import Place
     from securetm.federation.party.joining import Carrier, Joining
     from securetm.federation.party.reply_times import PacedParty
     from securetm.federation.party.status import JoinStatus
-    from securetm.plans.schema import CoordinatorChoice
+    from securetm.plans.agreement import Agreement
+    from securetm.plans.schema import CoordinatorChoice, Plan
     from securetm.reports.federation import JoinScreen
     from securetm.trial.files import TrialFolder
 
+Courier = Annotated[
+    str | None,
+    typer.Option(metavar="FOLDER", help="Exchange files in this folder or store (sftp://..., s3://...); open no connection."),
+]
 _LOOKS = 0.25  # seconds between two looks at the standing
 _LEDGER_LOOKS = 60  # looks between two at the ledger, which takes longer
 
@@ -96,6 +104,7 @@ def serve(
     set_: Settings = None,
     record: Annotated[bool, typer.Option("--record", help="Keep the content of every message, for an audit.")] = False,
     log: Annotated[bool, typer.Option("--log", help="Print the log's JSON lines on stderr, instead of a dashboard.")] = False,
+    courier: Courier = None,
     passphrase_file: PassphraseFile = None,
     *,
     out: Output,
@@ -104,6 +113,28 @@ def serve(
 
     Started again with the same plan it goes on from the last kept round. Ctrl-C or SIGTERM stops it, and nothing is lost.
     """
+    chosen, files = _coordinator_files(plan, set_, passphrase_file)
+    from securetm.federation.coordinator.serving import operated
+
+    by_courier = ("--courier", courier) if courier else ()
+    words = ("securetm", "serve", str(plan), *by_courier, *(part for pair in set_ or [] for part in ("--set", pair)))
+    run = plan.parent / chosen.coordinator.out, files
+    about: dict[str, Any] = {"with_content": record, "beside": sys.stderr if log else None}
+    with _terminated_like_ctrl_c(), ExitStack() as opened:
+        if courier:
+            from securetm.federation.courier.coordinator_end import served_by_courier
+
+            carried = served_by_courier(chosen, *run, _place(courier), shlex.join(words), every=_every(courier), **about)
+            serving: Serving = opened.enter_context(carried)
+            _say_passes(serving.folder.agreement, out)
+        else:
+            serving = opened.enter_context(operated(chosen, *run, shlex.join(words), **about))
+        opened.enter_context(_shown(chosen.coordinator, serving, out, dashboard=not log))
+        result = serving.run()
+    return _served(result, plan.parent / chosen.coordinator.out, out)
+
+
+def _coordinator_files(plan: Path, set_: list[str] | None, passphrase_file: Path | None) -> tuple[Plan, CoordinatorFiles]:
     from securetm.cli.passphrases import passphrase_for
     from securetm.credentials.diagnosis import ending_soon, now_utc
     from securetm.credentials.keys import keep_out_of_core_dumps
@@ -111,26 +142,42 @@ def serve(
 
     keep_out_of_core_dumps()
     chosen = read_plan(plan, plan_settings(set_ or []))  # a mistake in it is told at once; what follows takes seconds to load
-    from securetm.federation.coordinator.serving import CoordinatorFiles, operated
-    from securetm.reports.federation import show_served
+    from securetm.federation.coordinator.serving import CoordinatorFiles
     from securetm.reports.keys import show_warnings
-    from securetm.reports.statement.write import write_release
 
     files = CoordinatorFiles.read(chosen.coordinator, plan.parent, lambda folder: passphrase_for(folder, passphrase_file))
     show_warnings(ending_soon(files.roster, now_utc()))
-    command = shlex.join(["securetm", "serve", str(plan), *(part for pair in set_ or [] for part in ("--set", pair))])
-    beside = sys.stderr if log else None
-    place = plan.parent / chosen.coordinator.out
-    with (
-        _terminated_like_ctrl_c(),
-        operated(chosen, place, files, command, with_content=record, beside=beside) as serving,
-        _shown(chosen.coordinator, serving, out, dashboard=not log),
-    ):
-        result = serving.run()
+    return chosen, files
+
+
+def _served(result: Mapping[str, Any], place: Path, out: Output) -> Mapping[str, Any]:
+    from securetm.reports.federation import show_served
+    from securetm.reports.statement.write import write_release
+
     if result["rounds"]:
         write_release(place)
     show_served(result, out.results)
     return result
+
+
+def _place(courier: str) -> Place:
+    from securetm.federation.courier.places import place_of
+
+    return place_of(courier)
+
+
+def _say_passes(agreement: Agreement, out: Output) -> int:
+    """Says what a run by courier takes, before anything starts."""
+    from securetm.federation.courier.passes import passes_of
+
+    passes = passes_of(agreement)
+    out.screen.print(f"By courier this run takes {counted(passes, 'pass', 'passes')} of each party at most.", markup=False)
+    return passes
+
+
+def _every(courier: str) -> float:
+    """Seconds between two looks at the letters: a store on the network charges for each."""
+    return 15.0 if "://" in courier else 1.0
 
 
 @contextmanager
@@ -181,6 +228,7 @@ def join(
         Path | None, typer.Option(help="Answer on this Unix socket, for Flower's SuperNode, and dial nobody.")
     ] = None,
     for_group: Annotated[bool, typer.Option("--for-group", help="Let the group of the socket use it too.")] = False,
+    courier: Courier = None,
     passphrase_file: PassphraseFile = None,
     *,
     out: Output,
@@ -189,7 +237,9 @@ def join(
 
     With --json it prints one line for each event.
     """
-    joining = _prepared(party, passphrase_file, out, tells=not dry_run and socket is None)
+    joining = _prepared(party, passphrase_file, out, tells=not dry_run and socket is None and courier is None)
+    if courier is not None:
+        _say_passes(joining.agreement, out)
     if dry_run:
         from securetm.federation.party.preview import preview
         from securetm.reports.federation import preview_tables
@@ -198,7 +248,7 @@ def join(
         out.results.print(preview_tables(shown))
         return shown
     with _stopped_by_signals() as stop:
-        report = _joined(joining, stop, (socket, 0o660 if for_group else 0o600), out)
+        report = _joined(joining, stop, (socket, 0o660 if for_group else 0o600, courier), out)
     if out.json:
         from securetm.reports.federation import JoinScreen
 
@@ -253,7 +303,7 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _joined(joining: Joining, stop: threading.Event, at: tuple[Path | None, int], out: Output) -> Mapping[str, Any]:
+def _joined(joining: Joining, stop: threading.Event, at: tuple[Path | None, int, str | None], out: Output) -> Mapping[str, Any]:
     """Runs the party in a thread of its own, and draws in this one, which gets the signals."""
     from securetm.federation.party.joining import join as take_part
     from securetm.federation.party.status import JoinStatus
@@ -271,8 +321,14 @@ def _joined(joining: Joining, stop: threading.Event, at: tuple[Path | None, int]
     return report
 
 
-def _carrier(joining: Joining, status: JoinStatus, socket: Path | None, mode: int, party: PacedParty) -> Carrier:
-    """What brings requests to the party: a connection to the coordinator, or a socket on this machine."""
+def _carrier(
+    joining: Joining, status: JoinStatus, socket: Path | None, mode: int, courier: str | None, party: PacedParty
+) -> Carrier:
+    """What brings requests to the party: a connection to the coordinator, a socket on this machine, or letters."""
+    if courier is not None:
+        from securetm.federation.courier.party_end import carrier_of
+
+        return carrier_of(joining, _place(courier), party, status, every=_every(courier))
     from securetm.federation.flower.party_socket import SocketCarrier
     from securetm.federation.network.dialing import Dialer
     from securetm.federation.network.events import Agreed
@@ -312,6 +368,70 @@ def _look(joining: Joining, status: JoinStatus, shown: JoinScreen) -> None:
         with suppress(SecuretmError):  # the party itself says what is wrong
             status.spent = joining.spent()
     shown.show(status)
+
+
+# ---- post ------------------------------------------------------------------------------------------------------------
+
+
+@command("Make one pass of a federation by courier.", "plan.toml --courier letters")
+def post(
+    file: Annotated[Path, typer.Argument(help="The coordinator's plan, or a party's PARTY.toml.")],
+    courier: Annotated[
+        str, typer.Option(metavar="FOLDER", help="The folder or store (sftp://..., s3://...) in which the letters lie.")
+    ],
+    set_: Settings = None,
+    passphrase_file: PassphraseFile = None,
+    *,
+    out: Output,
+) -> dict[str, Any]:
+    """Takes in the letters that are there, answers them, puts the answers out, and says whose letters are awaited.
+
+    For a timer, or for a stick that is carried by hand. Every pass goes on from the one before; one too many does no harm.
+    """
+    from securetm.settings import read_toml
+
+    if "data" in read_toml(file):  # a PARTY.toml names data, a plan does not
+        made, passes = _post_of_party(file, courier, passphrase_file, out)
+    else:
+        made, passes = _post_of_coordinator(file, courier, set_, passphrase_file, out)
+    for member, trouble in made.troubles.items():
+        out.screen.print(f"Note: the letters of {member} are not read: {trouble}.", markup=False, soft_wrap=True)
+    said = f"Taken in: {counted(made.took, 'letter')}. "
+    awaited = ", ".join(made.awaited) or "nobody"
+    said += f"Awaited: {awaited}." if made.ended is None else "The run has ended."
+    out.results.print(said, markup=False, soft_wrap=True)
+    return made.facts() | {"passes": passes}
+
+
+def _post_of_party(file: Path, courier: str, passphrase_file: Path | None, out: Output) -> tuple[Pass, int]:
+    joining = _prepared(file, passphrase_file, out, tells=False)
+    from securetm.federation.courier.one_pass import pass_of_party
+    from securetm.federation.party.status import JoinStatus
+    from securetm.reports.federation import JoinScreen
+    from securetm.reports.statement.write import write_release
+
+    passes, rounds = _say_passes(joining.agreement, out), joining.agreement.plan.training.rounds
+    shown = JoinScreen(out.screen, as_json=False)
+    made = pass_of_party(joining, _place(courier), JoinStatus(joining.file.name, joining.roster.federation, rounds, shown.tell))
+    if made.ended is not None and made.ended["rounds"]:
+        write_release(Path(str(made.ended["directory"])))
+    return made, passes
+
+
+def _post_of_coordinator(
+    plan: Path, courier: str, set_: list[str] | None, passphrase_file: Path | None, out: Output
+) -> tuple[Pass, int]:
+    chosen, files = _coordinator_files(plan, set_, passphrase_file)
+    from securetm.federation.courier.one_pass import pass_of_coordinator
+    from securetm.federation.soundness import agreed_apart
+
+    passes, place = _say_passes(agreed_apart(chosen, files.roster.members), out), plan.parent / chosen.coordinator.out
+    command = shlex.join(["securetm", "post", str(plan), "--courier", courier])
+    with _terminated_like_ctrl_c():
+        made = pass_of_coordinator(chosen, place, files, _place(courier), command)
+    if made.ended is not None:
+        _served(made.ended, place, out)
+    return made, passes
 
 
 # ---- health ----------------------------------------------------------------------------------------------------------

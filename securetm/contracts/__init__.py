@@ -625,6 +625,10 @@ class Aggregation(Protocol):
         """The most bytes of one message from a party and of one to it: in a round with these terms, or in a set-up."""
         ...
 
+    def waves(self) -> tuple[int, int]:
+        """How many messages the coordinator sends a party before the first round of a set-up, and in a round."""
+        return 0, 1
+
     def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> Session: ...  # its key: "identity"
     def coordinator(self, roster: Roster, store: Store) -> Session: ...
 

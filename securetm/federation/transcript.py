@@ -8,7 +8,7 @@ an interruption, their first messages are dropped. Their bytes still count, beca
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -55,6 +55,18 @@ class Parties(Protocol):
 
     def close(self) -> None:
         """Ends the processes of the parties."""
+        ...
+
+
+Wave = tuple[Mapping[str, bytes], int]  # a message to each party at most, and the most bytes of a reply
+Replies = Generator[tuple[str, Message], None, None]  # whoever stops reading closes it
+
+
+class FewPasses(Parties, Protocol):
+    """Parties that are reached in passes, each of which may carry several messages to a party one after the other."""
+
+    def ask_in_one(self, waves: Sequence[Wave]) -> Sequence[Replies]:
+        """Sends these waves in one pass, and returns the replies to each. A party treats its messages in their order."""
         ...
 
 
@@ -128,9 +140,22 @@ class RecordedParties:
     told: Watch = field(default_factory=Watch)
     arrivals: Mapping[str, float] = field(default_factory=dict)  # seconds after its request, by party; a network fills it in
     only_present: bool = False  # whether a wave leaves out the parties that are away when it begins
+    few: FewPasses | None = None  # the same parties, where their carrier takes several messages at once
 
-    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, Message]]:
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Replies:
         """Carries requests and replies, and writes each to disk before it goes on."""
+        requests = self._begun(requests)
+        yield from self._recorded(self.parties.ask(requests, most))
+
+    def ask_in_one(self, waves: Sequence[Wave]) -> Sequence[Replies]:
+        """Carries several waves in one pass, where the carrier can."""
+        if self.few is None:
+            return [self.ask(*wave) for wave in waves]
+        asked = [(self._begun(requests), most) for requests, most in waves]
+        return [self._recorded(replies) for replies in self.few.ask_in_one(asked)]
+
+    def _begun(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """Records a wave before it leaves, and returns what of it leaves."""
         transcript, serial = self.transcript, self.transcript.serial
         for party, request in requests.items():
             transcript.record(serial, REQUEST, "coordinator", party, request)
@@ -139,8 +164,13 @@ class RecordedParties:
             here = self.present()
             requests = {party: request for party, request in requests.items() if party in here}
         self.told.asked(requests)
+        return requests
+
+    def _recorded(self, replies: Iterator[tuple[str, Message]]) -> Replies:
+        """Writes each reply to disk before it goes on."""
+        transcript, serial = self.transcript, self.transcript.serial
         try:
-            for party, message in self.parties.ask(requests, most):
+            for party, message in replies:
                 self.told.answered(party, len(message))
                 transcript.record(serial, self.channel, party, "coordinator", message, self.arrivals.get(party))
                 if transcript.with_content:  # the contents of all replies may not fit into memory

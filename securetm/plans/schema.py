@@ -332,6 +332,7 @@ class CoordinatorChoice:
     survivors: Annotated[str | int, _SURVIVORS] = ALL  # fewest parties with which a round may end: all, or a number
     patience: Annotated[float, above(0)] = 3600.0  # seconds to wait for parties that the run needs, before it stops by name
     grace: Annotated[float, above(0)] = 120.0  # seconds to wait for parties that a run under way can do without
+    courier_days: Annotated[float, at_least(0)] = 7.0  # days to wait for a letter of a party that the run can do without
     metrics: Annotated[int | str, _SCRAPED] = 0  # port of the metrics for Prometheus, on this machine, or address:port; 0: none
     status: Annotated[int, _PORT] = 0  # port of the status page, on this machine; 0: none
 

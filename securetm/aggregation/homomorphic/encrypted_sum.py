@@ -119,6 +119,10 @@ class SharedKeySum(Aggregation):
         most = Fit(MODULI[-1], parties, 1, digits=DIGITS[-1])  # the widest that any fit has
         return named + most.fresh_bytes(terms.size), named + most.sum_bytes(terms.size)
 
+    def waves(self) -> tuple[int, int]:
+        """For a hello, for the sealed keys, which one party makes, and with its key; then for a vector, and with the sum."""
+        return 3, 2
+
     def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> EncryptedPartySession:
         """A party's session: it holds the key and opens sums."""
         return EncryptedPartySession(identity_of(me, roster, store), entropy, store, self.code, self.fit)

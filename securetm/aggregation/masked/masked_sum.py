@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -118,6 +119,10 @@ class MaskedSum(Aggregation):
         up, down = longest_in_round(parties)
         return max(up + PART * len(terms.surplus), HEADER_SIZE + 8 * terms.size), down
 
+    def waves(self) -> tuple[int, int]:
+        """For a commitment, a reveal and shares; then for a vector, a consent where there is one, and shares of secrets."""
+        return 3, 3 if self.consistency else 2
+
     def check(self, parties: int, threshold: int, colluding: int) -> None:
         """Refuses numbers of parties for which the sum would not be hidden, or could never be opened."""
         if parties > MOST_PARTIES:
@@ -215,6 +220,11 @@ def _quorum(register: PinnedRoster, cohort: Cohort, places: tuple[int, ...], ris
     return Quorum(found, need, SurvivorList(store, register.roster, cohort))
 
 
+def _unneeded(surplus: Sequence[bytes], terms: Terms, survivors: int) -> bytes:
+    """The parts of a party's noise that a sum over so many survivors does not need."""
+    return b"".join(surplus[part] for part in terms.unneeded(survivors))
+
+
 def _asked(rounds: int) -> int:
     if not 0 < rounds <= MOST_ROUNDS:
         raise BadSetting("prepare", "rounds", str(rounds), f"must lie between 1 and {MOST_ROUNDS}")
@@ -254,11 +264,7 @@ class MaskedPartySession(PartySession):
             raise BrokenPromise("vector of whole numbers", 0, terms.size)
         own, tag = (self._identity, self._policy, self._entropy, self._prekeys), register.round_tag(cohort.round_id)
         kept = tuple(surplus) or (bytes(PART),) * len(terms.surplus)  # zeros reveal nothing: the noise stays
-
-        def reveal(survivors: int) -> bytes:
-            return b"".join(kept[part] for part in terms.unneeded(survivors))
-
-        return MaskedPartyRound(*own, quorum, tag, lambda: self._in_ring(parts, terms), reveal)
+        return MaskedPartyRound(*own, quorum, tag, partial(self._in_ring, parts, terms), partial(_unneeded, kept, terms))
 
     def _in_ring(self, parts: Sequence[Array], terms: Terms) -> Ring:
         """A copy modulo 2^32 or 2^64, the only one: it is masked and sent from where it lies."""

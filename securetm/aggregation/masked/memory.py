@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from securetm.aggregation.masked.graph import GRAPHS, Risk
 from securetm.aggregation.masked.messages import HEADER_SIZE, read_header
@@ -217,9 +218,19 @@ class Prekeys:
         if self._prepared is None:
             return
         self.restarted = True
+        self._read_used()
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        """Goes on in another process as the same object. What it used after it was put away is in its store."""
+        self.__dict__.update(kept)
+        if self._prepared is not None:
+            self._read_used()
+
+    def _read_used(self) -> None:
+        assert self._prepared is not None
         for index in range(self._prepared.rounds):
             if sent := self.header(index):
-                self.used[read_header(sent, "").at.tag], self.next = index, index + 1
+                self.used[read_header(sent, "").at.tag], self.next = index, max(self.next, index + 1)
         if floor := self.of_setup.get(_FLOOR):
             at = int.from_bytes(floor, "big")
             self._void, self.next = at == _VOID, self.next if at == _VOID else max(self.next, at)

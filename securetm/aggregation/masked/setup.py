@@ -333,7 +333,8 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
             memory.save(_HASHES.format(place), one.hashes)
             memory.save(_PAIRS.format(place), one.pairs)
         self._agreed = {p: tuple(short_hash(dealt[d].hashes[p]) for d in self._dealers(p, places)) for p in places}
-        self.ask(places, self._take_stored, self._finish, self._fewest)
+        self.ask(places, self._take_stored, need=self._fewest)
+        self._adopt(places)
         first = head(Kind.DELIVERY) + self._drawn.setup + places_bytes(places)
         others = {p: [d for d in self._dealers(p, places) if d != p] for p in places}
         return self.to({p: first + b"".join(dealt[d].sealed[p] for d in others[p]) for p in places})
@@ -359,9 +360,12 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
                 raise SharesDisagree(self._register.name(dealer), sender)
         reader.end()
 
-    def _finish(self, came: Mapping[int, None]) -> Sequence[Parcel]:
-        """Parties that dealt shares take part even if their receipt is missing: they count as absent until they come."""
-        drawn, places = self._drawn, tuple(self._agreed)
+    def _adopt(self, places: tuple[int, ...]) -> None:
+        """Parties that dealt shares take part even if their receipt is missing: they count as absent until they come.
+
+        So a carrier of few passes may ask them the first question along with the delivery of the shares.
+        """
+        drawn = self._drawn
         hidden = {place: self._hidden[place] for place in places}
         neighbours, partners = (
             {place: tuple(peer for peer in ring[place] if peer in hidden) for place in places}
@@ -369,4 +373,3 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
         )
         epoch, threshold = epoch_of(drawn.setup, places), drawn.geometry.threshold
         self._done(PublicSetup(epoch, drawn.setup, threshold, self._rounds, neighbours, partners, hidden))
-        return ()

@@ -9,8 +9,9 @@ which party lacks which links, so that honest parties can go on. A party's half 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from securetm.contracts import Store
@@ -89,6 +90,7 @@ def _opened(layout: struct.Struct, signed: bytes, what: str) -> tuple[Any, ...]:
 
 MOST_TURNS = 100  # of links before a question: a hostile party's ledger may grow without end
 Carry = Callable[[Mapping[str, wire.Body]], Mapping[str, wire.Accepted]]
+LedgerStep = tuple[Mapping[str, wire.Body], Callable[[Mapping[str, wire.Accepted]], None]]  # and what takes the replies
 
 
 @dataclass(frozen=True)
@@ -107,13 +109,17 @@ class Countersigning:
     members: tuple[str, ...]
     carry: Carry
     heads: dict[str, bytes] = field(default_factory=dict)
+    along: bool = False  # whether these messages go out along with others, so that mostly nothing is left to ask for
     _signed: dict[str, dict[str, bytes]] = field(default_factory=dict)  # by owner, then by witness
     _silent: tuple[str, ...] = ()  # who signed nothing of what was shown last: out of a copy, it waits for what others sign
+    _led: dict[str, _Lead] = field(default_factory=dict)  # what came along with an answer, to be shown next
 
-    def gather(self) -> dict[str, tuple[bytes, ...]]:
+    def gather(self, here: Collection[str] = ()) -> dict[str, tuple[bytes, ...]]:
         """Returns what the parties sign of each other's ledgers as these are now. Without it they would spend nothing more."""
         followed, told = -1, False
         for _ in range(MOST_TURNS):
+            if self.along and not self._unsigned(here):
+                break
             self._show(self._leads())
             if self._silent and not told:
                 told = bool(self.carry({one: wire.Links(tuple(self._signed[one].values())) for one in self._silent}))
@@ -123,10 +129,48 @@ class Countersigning:
             followed = self._followed()
         return {owner: tuple(signed.values()) for owner, signed in self._signed.items()}
 
-    def deliver(self) -> None:
+    def deliver(self, here: Collection[str] = (), carry: Carry | None = None) -> None:
         """Shows every party, at the end of a session, who signed the last head of its ledger."""
-        signed = self.gather()
-        self.carry({owner: wire.Links(statements) for owner, statements in signed.items()})
+        signed = self.gather(here)
+        (carry or self.carry)({owner: wire.Links(statements) for owner, statements in signed.items()})
+
+    def _unsigned(self, here: Collection[str]) -> set[str]:
+        """The owners of ledgers whose present head somebody who is there has not signed."""
+        return {
+            owner
+            for owner in self.heads
+            for member in here
+            if member != owner and not self._covers(self._signed.get(owner, {}).get(member), head_of(self.heads[owner]))
+        }
+
+    @staticmethod
+    def _covers(signed: bytes | None, present: Head) -> bool:
+        seen = seen_head_of(signed) if signed else None
+        return seen is not None and seen.nonce == present.nonce and seen.count >= present.count
+
+    def to_show(self, here: Collection[str]) -> LedgerStep:
+        """What every party is shown along with another message; nothing if all is signed, or links are lacking."""
+        unsigned = self._unsigned(here)
+        if not unsigned or any(owner not in self._led for owner in unsigned if self._behind(owner)):
+            return {}, _ignored
+        shown, self._led = self._to_show(self._led), {}
+        return shown, partial(self._take_shown, [*self.heads])
+
+    def to_lead(self) -> LedgerStep:
+        """Asks the owners for links to the heads that they will have after the question along with which this goes."""
+        now = {owner: head_of(head) for owner, head in self.heads.items()}
+        signed = {
+            owner: {seen_head_of(one).count: one for one in said.values() if seen_head_of(one).nonce == now[owner].nonce}
+            for owner, said in self._signed.items()
+            if owner in now
+        }
+        asked = {owner: wire.Links(tuple(lengths.values())) for owner, lengths in signed.items() if lengths}
+        since = {owner: min(lengths) for owner, lengths in signed.items() if lengths}
+
+        def took(led: Mapping[str, wire.Accepted]) -> None:
+            self._led = _leads_in(led, since)
+
+        return asked, took
 
     def _followed(self) -> int:
         """Returns how far all parties have followed all ledgers, as one number that grows."""
@@ -144,13 +188,18 @@ class Countersigning:
         asked = {owner: wire.Links(tuple(lengths.values())) for owner, lengths in behind.items() if lengths}
         led = self.carry(asked) if asked else {}
         since = {owner: min(head.count for head in lengths) for owner, lengths in behind.items() if lengths}
-        return {owner: _Lead(since[owner], *map(bytes, said.parcels)) for owner, said in led.items() if len(said.parcels) == 2}
+        return _leads_in(led, since)
 
     def _show(self, leads: Mapping[str, _Lead]) -> None:
         """Shows every party the heads of the others, and notes what it signs of them."""
-        shown = {member: self._shown(member, leads) for member in self.members}
-        others = {member: [owner for owner in self.heads if owner != member] for member in self.members}
-        answered = self.carry(shown)
+        owners = [*self.heads]
+        self._take_shown(owners, self.carry(self._to_show(leads)))
+
+    def _to_show(self, leads: Mapping[str, _Lead]) -> dict[str, wire.Witness]:
+        return {member: self._shown(member, leads) for member in self.members}
+
+    def _take_shown(self, owners: Sequence[str], answered: Mapping[str, wire.Accepted]) -> None:
+        others = {member: [owner for owner in owners if owner != member] for member in self.members}
         for member in self.members:
             parcels = answered[member].parcels if member in answered else (b"",) * len(others[member])
             for owner, signed in zip(others[member], parcels, strict=False):
@@ -175,3 +224,12 @@ class Countersigning:
             left -= len(links[-1])
             heads.append(lead.head if lead else self.heads[owner])
         return wire.Witness(tuple(heads), tuple(links) if any(links) else ())
+
+
+def _leads_in(led: Mapping[str, wire.Accepted], since: Mapping[str, int]) -> dict[str, _Lead]:
+    """What owners answered to a question for links."""
+    return {owner: _Lead(since[owner], *map(bytes, said.parcels)) for owner, said in led.items() if len(said.parcels) == 2}
+
+
+def _ignored(_: Mapping[str, wire.Accepted]) -> None:
+    """Takes no replies, because nothing was asked."""

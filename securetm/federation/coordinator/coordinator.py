@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Answer, State
+from securetm.contracts import Answer, Entropy, State
 from securetm.entropy import OperatingSystem
 from securetm.errors import SecuretmError
 from securetm.federation.coordinator.rounds import Attendance, PartyRefused, Rounds
@@ -24,7 +24,7 @@ from securetm.federation.folder import RunFolder
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS, TRAIN, Questions, cohort_size
 from securetm.federation.refusal_errors import QuestionNotAllowed
 from securetm.federation.store import CoordinatorStore
-from securetm.federation.transcript import Parties, RecordedParties, RecordingWatch, Transcript, Watch
+from securetm.federation.transcript import FewPasses, Parties, RecordedParties, RecordingWatch, Transcript, Watch
 from securetm.federation.wire import wire
 from securetm.models.quality import diversity, top_words
 from securetm.models.questions.model_quality import npmi_from_answer, perplexity_from_answer
@@ -69,7 +69,7 @@ class Coordinator(Rounds):
         state = training.run(state)
         quality = self.assess(state)
         if self.questions.paid:
-            self.ledgers.deliver()
+            self.ledgers.deliver(self._here(), self._told_soon if self.few else None)
         ended: dict[str, Any] = {"rounds": training.done, "quality": quality, "stopped": training.ended_by}
         self.store.put(ENDED, json.dumps(ended).encode())  # parties that have the model may never come back
         self.hand_out(state, training.done)
@@ -120,7 +120,7 @@ class Coordinator(Rounds):
 
     def _accepting(self, requests: Mapping[str, bytes]) -> Iterator[str]:
         """Yields the parties that accept their message. One that does not stops nobody."""
-        for member, reply in self.parties.ask(requests, self._most) if requests else ():
+        for member, reply in self._wave(requests) if requests else ():
             with suppress(SecuretmError):
                 if self._accepted(member, reply) is not None:
                     yield member
@@ -168,6 +168,8 @@ def coordinator_of(
     title: str = "",  # of the stage of training
     arrivals: Mapping[str, float] | None = None,
     only_present: bool = False,
+    few: FewPasses | None = None,
+    entropy: Entropy | None = None,
 ) -> Iterator[Coordinator]:
     """The coordinator of a new session over the store and the transcript of this run, at its last checkpoint."""
     agreement, told = folder.agreement, told or Watch()
@@ -176,11 +178,11 @@ def coordinator_of(
     kept = store.kept_state(CHECKPOINT)
     transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
     channel = agreement.profile.aggregation.channel
-    recorded = RecordedParties(parties, transcript, channel, told, {} if arrivals is None else arrivals, only_present)
+    recorded = RecordedParties(parties, transcript, channel, told, {} if arrivals is None else arrivals, only_present, few)
     watch = RecordingWatch(transcript, told, stages or Unwatched(), title)
-    made = folder.members, agreement, recorded, store, OperatingSystem(), watch, folder.keys
+    made = folder.members, agreement, recorded, store, entropy or OperatingSystem(), watch, folder.keys
     try:
-        yield make(*made, attendance, folder.holds)
+        yield make(*made, attendance, folder.holds, few=None if few is None else recorded)
     finally:
         transcript.close()
         store.close()

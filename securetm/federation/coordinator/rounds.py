@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from securetm.contracts import (
     Answer,
@@ -22,13 +23,13 @@ from securetm.contracts import (
     Terms,
 )
 from securetm.errors import Malformed, Refused, SecuretmError, TooFewParties, UnknownRound, WrongSession
-from securetm.federation.budget.witness import Countersigning
+from securetm.federation.budget.witness import Countersigning, LedgerStep
 from securetm.federation.document_minimum import documents_held
 from securetm.federation.limits import largest_reply
 from securetm.federation.questions import Questions, asked_of, compile_question, preparation_identity
 from securetm.federation.refusal_errors import NotInvited, OutOfBudget, OutOfTurn
 from securetm.federation.store import CoordinatorStore, named
-from securetm.federation.transcript import Parties, Watch
+from securetm.federation.transcript import FewPasses, Parties, Replies, Watch, Wave
 from securetm.federation.wire import wire
 from securetm.plans.agreement import Agreement
 
@@ -117,6 +118,9 @@ class Rounds:
     _refused: list[Refused] = field(default_factory=list)  # of the exchange under way
     _silent: set[str] = field(default_factory=set)  # parties that missed a wave of it
     _most: int = 0  # bytes of a reply in the exchange under way
+    few: FewPasses | None = None  # the same parties, where a message that needs no reply first waits for the next one
+    _waiting: list[tuple[Wave, Callable[[Replies], None]]] = field(default_factory=list)  # and what its replies are for
+    _invited_soon: bool = False  # whether the replies to the invitation are still to come
 
     def __post_init__(self) -> None:
         self.questions = Questions(self.agreement)
@@ -125,7 +129,7 @@ class Rounds:
         documents = documents_held(profile, self.members, self.holds)
         roster = Roster(self.session, profile.digest, self.members, self.keys, documents)
         self.aggregation = profile.aggregation.coordinator(roster, self.store)
-        self.ledgers = Countersigning(self.members, self._told)
+        self.ledgers = Countersigning(self.members, self._told, along=self.few is not None)
         self._expect(0, None)
 
     @property
@@ -139,7 +143,11 @@ class Rounds:
         If the run goes on without parties anyway, one that lost that memory goes on without it. Where the parties train by
         themselves, none can, and one that missed a sum is out: its model is no longer that of the others.
         """
-        accepted = self._sent({member: self._invitation(self._resumed_from(member)) for member in self.members})
+        self._invited_soon = True
+        self._soon({member: self._invitation(self._resumed_from(member)) for member in self.members}, self._invited)
+
+    def _invited(self, accepted: dict[str, wire.Accepted]) -> None:
+        self._invited_soon = False
         if self._lost and not self.blind:
             accepted |= self._sent(dict.fromkeys(sorted(self._lost), self._invitation(0)))
             self.remembered |= dict.fromkeys(self._lost, 0)
@@ -155,9 +163,12 @@ class Rounds:
 
     def tell(self, body: wire.Body) -> None:
         """Sends all parties a message that asks nothing of the documents. Enough of them must accept it."""
-        accepted = self._sent(dict.fromkeys(self.members, wire.pack_request(self.session, body)))
-        self._left_out |= set(self.members) - set(accepted)
-        self._check_enough(accepted)
+
+        def told(accepted: dict[str, wire.Accepted]) -> None:
+            self._left_out |= set(self.members) - set(accepted)
+            self._check_enough(accepted)
+
+        self._soon(dict.fromkeys(self.members, wire.pack_request(self.session, body)), told)
 
     def _check_enough(self, accepted: Mapping[str, wire.Accepted]) -> None:
         self.attendance.check(self.members, accepted)
@@ -173,6 +184,8 @@ class Rounds:
         """Asks the parties one question, and returns the answer that the aggregation opens."""
         if self.aggregation.prepared < 1:
             self.prepare()
+        if self._invited_soon:  # what parties demand of a sum, and the heads of their ledgers, are in the replies
+            self._send_waiting()
         begun, self.serial = time.perf_counter(), self.serial + 1
         self.watch.round_begins(self.serial)
         number = self.numbers.get(question, 0)
@@ -204,7 +217,7 @@ class Rounds:
 
     def _requests(self, ask: wire.Ask, shown: Mapping[str, State], terms: Terms) -> dict[str, bytes]:
         """Packs the question for each party, with what the others signed of its ledger where a budget is spent."""
-        witnesses = self.ledgers.gather() if self.questions.paid else {}
+        witnesses = self.ledgers.gather(self._here()) if self.questions.paid else {}
         if terms.needs is Needs.SUM and not witnesses:  # every party sees the same, so it is packed once
             return dict.fromkeys(ask.members, wire.pack_request(self.session, ask))
         whole = {m: replace(ask, state=shown[m], witnesses=witnesses.get(m, ())) for m in ask.members}
@@ -223,26 +236,45 @@ class Rounds:
         name = preparation_identity(self.session, self._preparations, ROUNDS_PREPARED)
         request = wire.pack_request(self.session, wire.Prepare(name, self._preparations, ROUNDS_PREPARED))
         self._expect(ROUNDS_PREPARED, None)
-        self._carry(self.aggregation.prepare(ROUNDS_PREPARED), name, dict.fromkeys(self.members, request))
+        self._carry(self.aggregation.prepare(ROUNDS_PREPARED), name, dict.fromkeys(self.members, request), prepares=True)
         self._left_out |= self._silent
 
-    def _carry(self, exchange: Exchange, name: bytes, requests: Mapping[str, bytes]) -> tuple[int, int]:
+    def _carry(
+        self, exchange: Exchange, name: bytes, requests: Mapping[str, bytes], *, prepares: bool = False
+    ) -> tuple[int, int]:
         """Carries messages until the exchange ends. A party that does not answer in time has dropped out."""
         up = down = 0
         self._refused, self._silent = [], set()
         while requests:
-            taken, down = [], down + sum(map(len, requests.values()))
-            # One at a time: all of them together may not fit into memory.
-            for member, reply in self.parties.ask(requests, self._most):
+            if self.few and prepares and self.aggregation.prepared >= 1:  # only receipts are still to come
+                self._waiting.append(((requests, self._most), partial(self._take_receipts, exchange, name, requests)))
+                break
+            down += sum(map(len, requests.values()))
+            came = self._wave(requests, about_documents=not prepares and not up)
+            requests, more = self._end_wave(exchange, name, requests, came)
+            up += more
+        return up, down
+
+    def _end_wave(
+        self, exchange: Exchange, name: bytes, requests: Mapping[str, bytes], replies: Replies
+    ) -> tuple[Mapping[str, bytes], int]:
+        """Takes the replies to a wave. Returns the requests of the next one, and how many bytes came."""
+        up, taken = 0, []
+        with closing(replies):
+            for member, reply in replies:  # one at a time: all of them together may not fit into memory
                 up += len(reply)
                 if self._took(exchange, member, self._accepted(member, reply)):
                     taken.append(member)
-            self._silent |= set(requests) - set(taken)
-            with self._first_refusal():
-                self.attendance.check(requests, taken)
-                further = exchange.expire([m for m in requests if m not in taken])
-            requests = {m: wire.pack_request(self.session, wire.Forward(name, bytes(p))) for m, p in further}
-        return up, down
+        self._silent |= set(requests) - set(taken)
+        with self._first_refusal():
+            self.attendance.check(requests, taken)
+            further = exchange.expire([m for m in requests if m not in taken])
+        return {m: wire.pack_request(self.session, wire.Forward(name, bytes(p))) for m, p in further}, up
+
+    def _take_receipts(self, exchange: Exchange, name: bytes, requests: Mapping[str, bytes], replies: Replies) -> None:
+        """Takes the last replies of a set-up, which came along with those to the question after it."""
+        self._end_wave(exchange, name, requests, replies)
+        self._left_out |= self._silent
 
     def _took(self, exchange: Exchange, member: str, accepted: wire.Accepted | None) -> bool:
         """Treats a party with a wrong message as missing in this round, and records the reason."""
@@ -280,8 +312,58 @@ class Rounds:
 
     def _sent(self, requests: Mapping[str, bytes]) -> dict[str, wire.Accepted]:
         """Sends each party its message, and returns what the parties that answered accepted."""
-        replies = ((member, self._accepted(member, reply)) for member, reply in self.parties.ask(requests, self._most))
-        return {member: accepted for member, accepted in replies if accepted is not None}
+        return self._outcomes(self._wave(requests))
+
+    def _outcomes(self, replies: Replies) -> dict[str, wire.Accepted]:
+        with closing(replies):
+            outcomes = ((member, self._accepted(member, reply)) for member, reply in replies)
+            return {member: accepted for member, accepted in outcomes if accepted is not None}
+
+    def _soon(self, requests: Mapping[str, bytes], then: Callable[[dict[str, wire.Accepted]], None]) -> None:
+        """Sends a wave that needs no reply before the next one; where passes are few, along with it."""
+        if self.few:
+            self._waiting.append(((requests, self._most), lambda replies: then(self._outcomes(replies))))
+        else:
+            then(self._sent(requests))
+
+    def _told_soon(self, bodies: Mapping[str, wire.Body]) -> dict[str, wire.Accepted]:
+        """Sends each party its message, and does without the replies."""
+        self._soon({member: wire.pack_request(self.session, body) for member, body in bodies.items()}, lambda _: None)
+        return {}
+
+    def _wave(self, requests: Mapping[str, bytes], *, about_documents: bool = False) -> Replies:
+        """Sends a wave, and yields its replies. Whatever waits goes out along with it, and is treated first."""
+        if self.few is None:
+            yield from self.parties.ask(requests, self._most)
+            return
+        waiting, self._waiting = self._waiting, []
+        waiting += self._of_ledgers(self.ledgers.to_show(self._here()))
+        after = self._of_ledgers(self.ledgers.to_lead()) if about_documents else []
+        waves = [*(wave for wave, _ in waiting), (requests, self._most), *(wave for wave, _ in after)]
+        replies = self.few.ask_in_one(waves)
+        for (_, then), came in zip(waiting, replies, strict=False):
+            then(came)
+        yield from replies[len(waiting)]
+        for (_, then), came in zip(after, replies[len(waiting) + 1 :], strict=True):
+            then(came)
+
+    def _send_waiting(self) -> None:
+        """Sends what waits, where nothing else goes out before its replies are needed."""
+        waiting, self._waiting = self._waiting, []
+        replies = self.few.ask_in_one([wave for wave, _ in waiting]) if self.few else ()
+        for (_, then), came in zip(waiting, replies, strict=True):
+            then(came)
+
+    def _here(self) -> frozenset[str]:
+        return self.parties.present() if self.attendance.goes_on_without else frozenset(self.members)
+
+    def _of_ledgers(self, step: LedgerStep) -> list[tuple[Wave, Callable[[Replies], None]]]:
+        """What the parties sign of each other's ledgers next, as a wave that goes out along with another one."""
+        bodies, then = step
+        if not bodies or not self.questions.paid:
+            return []
+        requests = {member: wire.pack_request(self.session, body) for member, body in bodies.items()}
+        return [((requests, self._most), lambda replies: then(self._outcomes(replies)))]
 
     def _accepted(self, member: str, reply: Message) -> wire.Accepted | None:
         """Returns a reply that accepts, and keeps the head of the party's ledger. Raises what the party refused.

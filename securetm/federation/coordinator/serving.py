@@ -222,14 +222,18 @@ class Serving:
             )
             self._hand_out_late(result["rounds"])
         else:
-            with self._coordinator() as coordinator:  # the one before may have been killed before it wrote the result
-                before = coordinator.ended_before()
+            before = self._ended_before()
             result = self._kept_result(before)
             if before is not None:  # the parties may not have been told
                 self._hand_out_late(before.rounds)
         self.status.enters(FINISHED)
         self.status.log.write("finished", rounds=result["rounds"], seconds=result["seconds"])
         return result
+
+    def _ended_before(self) -> Trained | None:
+        """What a coordinator ended with that was killed before it wrote the result."""
+        with self._coordinator() as coordinator:
+            return coordinator.ended_before()
 
     @property
     def _sees_the_model(self) -> bool:

@@ -148,8 +148,9 @@ class TrainingPhase:
         return max(self.done, self.rounds.numbers.get(TRAIN, 0))
 
     def keep_is_due(self) -> bool:
-        """Whether to write a checkpoint now: every few seconds; every round where a budget pays or parties may be missing."""
-        return self._keeps_all or self.rounds.questions.paid or time.monotonic() - self._kept_at > SECONDS_BETWEEN_KEEPS
+        """Whether to write a checkpoint now: every few seconds; every round where a budget pays, or rounds take long anyway."""
+        slow = self.rounds.few is not None or self.rounds.questions.paid
+        return self._keeps_all or slow or time.monotonic() - self._kept_at > SECONDS_BETWEEN_KEEPS
 
     def keep(self, state: State) -> None:
         """Writes a checkpoint."""

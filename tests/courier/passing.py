@@ -1,0 +1,93 @@
+"""A federation that exchanges letters, pass by pass, in this process. Each pass opens everything anew. It holds no tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from securetm.federation.coordinator.serving import CoordinatorFiles
+from securetm.federation.courier.one_pass import Pass, pass_of_coordinator, pass_of_party
+from securetm.federation.courier.places import LocalFolder, Place
+from securetm.federation.folder import begin
+from securetm.federation.party.status import JoinStatus
+from securetm.federation.simulation.simulation import execute
+from securetm.plans.recommend import read_plan
+from securetm.stages import Unwatched
+
+from ..federation.joined import NAMES, Organisations
+
+MOST_PASSES = 200
+MODEL = "model.safetensors"
+
+
+@dataclass
+class ByCourier:
+    """Five organisations and their folder of letters; any of them may see it through a place of its own."""
+
+    organisations: Organisations
+    letters: Path
+    place_of: Callable[[str], Place] | None = None
+    passes: dict[str, int] = field(default_factory=dict)  # in which a letter was taken in
+    said: dict[str, Pass] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, keys: Path, folder: Path, plan: str) -> ByCourier:
+        made = cls(Organisations.of(keys, folder / "organisations", plan), folder / "letters")
+        made.letters.mkdir()
+        (made.coordinator / "plan.toml").write_text(plan, "utf-8")
+        return made
+
+    @property
+    def coordinator(self) -> Path:
+        return self.organisations.folder / "coordinator"
+
+    @property
+    def run(self) -> Path:
+        return self.coordinator / "run"
+
+    def place(self, name: str) -> Place:
+        return self.place_of(name) if self.place_of else LocalFolder(self.letters)
+
+    def party(self, name: str) -> Pass:
+        status = JoinStatus(name, "trial", 2)
+        return self._made(name, pass_of_party(self.organisations.prepared(name), self.place(name), status))
+
+    def serve(self) -> Pass:
+        plan = read_plan(self.coordinator / "plan.toml", {"coordinator": {"keys": "home/keys"}})
+        files = CoordinatorFiles.read(plan.coordinator, self.coordinator, lambda _: None)
+        return self._made("coordinator", pass_of_coordinator(plan, self.run, files, self.place("coordinator"), "securetm post"))
+
+    def _made(self, name: str, made: Pass) -> Pass:
+        self.passes[name] = self.passes.get(name, 0) + made.took
+        self.said[name] = made
+        return made
+
+    def to_the_end(self, between: Callable[[], None] = lambda: None) -> Mapping[str, Any]:
+        """Passes of everybody in turn, until all have the model. Returns what the coordinator ended with."""
+        for _ in range(MOST_PASSES):
+            self.serve()
+            between()
+            for name in NAMES:
+                self.party(name)
+                between()
+            if all(self.said[name].ended is not None for name in ("coordinator", *NAMES)):
+                ended = self.said["coordinator"].ended
+                assert ended is not None
+                return ended
+        raise AssertionError(self.said)
+
+    def simulated(self) -> bytes:
+        """The model that one process learns from the same documents."""
+        corpora = {name: self.organisations.prepared(name).corpus for name in NAMES}
+        plan = read_plan(self.coordinator / "plan.toml", {})
+        execute(begin(self.organisations.folder / "simulated", plan, corpora), Unwatched())
+        return (self.organisations.folder / "simulated" / "release" / MODEL).read_bytes()
+
+    def models(self) -> set[bytes]:
+        """Every copy of the model that a member has."""
+        places = (self.run, *(self.organisations.home(name) for name in NAMES))
+        found = [path.read_bytes() for place in places for path in place.rglob(MODEL)]
+        assert len(found) == 1 + len(NAMES)
+        return set(found)

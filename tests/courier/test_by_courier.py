@@ -1,0 +1,85 @@
+"""A run by letters learns what a run in one process learns, in the passes that are stated. Each pass opens everything anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from securetm.federation.courier.passes import passes_of
+
+from ..federation.joined import NAMES, PLAN
+from ..federation.private import PUBLIC
+from .passing import ByCourier
+
+pytestmark = pytest.mark.own_draws  # every pass opens everything anew
+PRIVATE = """
+profile = "{profile}"
+[model]
+name = "{model}"
+n_topics = 3
+[vocabulary]
+source = "file"
+file = "{words}"
+[origins]
+vocabulary = "made up"
+[training]
+rounds = {rounds}
+held_out = 0.2
+[privacy]
+unit = "document"
+"""
+
+
+def private(folder: Path, profile: str, model: str, rounds: int) -> str:
+    (folder / "words.txt").write_text("\n".join(PUBLIC), "utf-8")
+    return PRIVATE.format(profile=profile, model=model, rounds=rounds, words=folder / "words.txt")
+
+
+def check_passes(run: ByCourier, passes: int) -> None:
+    """Everybody made as many passes as is stated before a run starts."""
+    assert passes_of(run.organisations.prepared("numpy").agreement) == passes
+    assert {run.passes[name] for name in NAMES} == {passes}
+
+
+def test_the_model_is_that_of_a_simulation(keys: Path, tmp_path: Path) -> None:
+    run = ByCourier.of(keys, tmp_path, PLAN)
+    assert run.to_the_end()["rounds"] == 2
+    assert run.models() == {run.simulated()}
+    check_passes(run, 14)
+
+
+def test_noised_moments_take_six_passes(keys: Path, tmp_path: Path) -> None:
+    run = ByCourier.of(keys, tmp_path, private(tmp_path, "dp-distributed", "moments", 1))
+    run.to_the_end()
+    assert len(run.models()) == 1
+    check_passes(run, 6)
+    assert all(spent["epsilon"] > 0 for name in NAMES if (spent := run.organisations.prepared(name).spent()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("profile", "model", "rounds", "passes"),
+    [
+        ("dp-distributed", "lda-vi", 2, 8),
+        ("dp-distributed", "nmf", 2, 8),
+        ("dp-central", "lda-vi", 2, 8),
+        ("dp-local", "moments", 1, 5),
+    ],
+)
+def test_private_runs_take_the_passes_that_are_stated(
+    profile: str, model: str, rounds: int, passes: int, keys: Path, tmp_path: Path
+) -> None:
+    run = ByCourier.of(keys, tmp_path, private(tmp_path, profile, model, rounds))
+    run.to_the_end()
+    assert len(run.models()) == 1
+    check_passes(run, passes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("profile", "passes"), [("open", 7), ("masked_strict", 19)])
+def test_runs_without_a_budget_take_the_passes_that_are_stated(profile: str, passes: int, keys: Path, tmp_path: Path) -> None:
+    run = ByCourier.of(keys, tmp_path, PLAN.replace('"masked"', f'"{profile}"'))
+    run.to_the_end()
+    assert run.models() == {run.simulated()}
+    check_passes(run, passes)
