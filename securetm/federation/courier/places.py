@@ -1,7 +1,6 @@
 """Where letters lie: a folder of this machine, or any store that `fsspec` reaches by a URL (`sftp://...`).
 
-Whoever carries the files is trusted with nothing: it may drop, double, swap, cut, rename and hold back. A file is opened only if
-it is a plain one.
+Whoever carries the files is trusted with nothing: it may drop, double, swap, cut, rename and hold back.
 """
 
 from __future__ import annotations

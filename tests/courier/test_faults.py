@@ -1,0 +1,87 @@
+"""A run by courier comes to the same model whatever its carrier does to the letters, and whenever a member's process ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ..federation.joined import NAMES, PLAN
+from .mischief import Carrier, Killed, Struck
+from .passing import MOST_PASSES, ByCourier
+from .test_by_courier import private
+
+pytestmark = pytest.mark.own_draws
+SHORT = PLAN.replace("rounds = 2", "rounds = 1")
+
+
+def under_way(run: ByCourier) -> bool:
+    return any(run.said.get(name) is None or run.said[name].ended is None for name in ("coordinator", *NAMES))
+
+
+def disturbed(run: ByCourier, seed: int, tmp_path: Path) -> Carrier:
+    """Passes until all have the model, with a bad carrier between them and processes that end at any time."""
+    rng = np.random.default_rng(seed)
+    carrier = Carrier(run.letters, tmp_path / "elsewhere", rng)
+
+    def struck(_: str) -> Struck:
+        return Struck(run.letters, [int(rng.integers(1, 40))] if rng.random() < 0.15 else [])
+
+    run.place_of = struck
+    for _ in range(MOST_PASSES):
+        for act in (run.serve, *(lambda name=name: run.party(name) for name in NAMES)):
+            with suppress(Killed):
+                act()
+            carrier()
+        if not under_way(run):
+            return carrier
+    raise AssertionError((carrier.befell, run.said))
+
+
+def test_a_bad_carrier_changes_no_model(keys: Path, tmp_path: Path) -> None:
+    run = ByCourier.of(keys, tmp_path, SHORT)
+    carrier = disturbed(run, 1, tmp_path)
+    assert run.models() == {run.simulated()}
+    assert len(set(carrier.befell)) == 10
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("seed", range(2, 20))
+def test_no_schedule_of_faults_changes_the_model(seed: int, keys: Path, tmp_path: Path) -> None:
+    run = ByCourier.of(keys, tmp_path, SHORT)
+    disturbed(run, seed, tmp_path)
+    assert run.models() == {run.simulated()}
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("seed", range(20, 30))
+def test_under_a_budget_nothing_is_paid_twice(seed: int, keys: Path, tmp_path: Path) -> None:
+    run = ByCourier.of(keys, tmp_path, private(tmp_path, "dp-distributed", "moments", 1))
+    disturbed(run, seed, tmp_path)
+    assert len(run.models()) == 1
+    spent = {name: run.organisations.prepared(name).spent() for name in NAMES}
+    assert len({str(one and one["epsilon"]) for one in spent.values()}) == 1, spent
+
+
+def test_a_run_goes_on_without_a_party_that_is_away_and_hands_it_the_model(keys: Path, tmp_path: Path) -> None:
+    run = ByCourier.of(keys, tmp_path, SHORT + "[coordinator]\nsurvivors = 4\ncourier_days = 0\n")
+    passes = iter(range(MOST_PASSES))
+    acts: list[Callable[[], object]] = [run.serve, *(lambda name=name: run.party(name) for name in NAMES[1:])]
+    for number in passes:
+        for act in acts:
+            act()
+        if number == 5:  # it took part in the set-up, and is back when the run has ended
+            assert NAMES[0] in run.passes
+        if number < 2:
+            run.party(NAMES[0])
+        if run.said["coordinator"].ended is not None or run.said["coordinator"].awaited == (NAMES[0],) and number > 20:
+            break
+    for _ in passes:
+        run.party(NAMES[0])
+        run.serve()
+        if not under_way(run):
+            break
+    assert len(run.models()) == 1
