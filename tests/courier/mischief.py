@@ -41,7 +41,18 @@ class Carrier:
 
     @property
     def _kinds(self) -> tuple[Callable[[], None], ...]:
-        return (self.drop, self.double, self.rename, self.swap, self.cut, self.damage, self.hold, self.bring, self.merge, self.add)
+        return (
+            self.drop,
+            self.double,
+            self.rename,
+            self.swap,
+            self.cut,
+            self.damage,
+            self.hold,
+            self.bring,
+            self.merge,
+            self.add,
+        )
 
     def _files(self) -> list[Path]:
         return sorted(one for one in self.letters.iterdir() if one.is_file() and not one.is_symlink())

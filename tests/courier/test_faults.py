@@ -77,7 +77,7 @@ def test_a_run_goes_on_without_a_party_that_is_away_and_hands_it_the_model(keys:
             assert NAMES[0] in run.passes
         if number < 2:
             run.party(NAMES[0])
-        if run.said["coordinator"].ended is not None or run.said["coordinator"].awaited == (NAMES[0],) and number > 20:
+        if run.said["coordinator"].ended is not None or (run.said["coordinator"].awaited == (NAMES[0],) and number > 20):
             break
     for _ in passes:
         run.party(NAMES[0])
