@@ -50,6 +50,8 @@ class Label(Enum):
     GRAPH = "graph"
     SHARE = "share"
     PAIR = "keys of a pair"
+    TOLD = "secret told to one"
+    PAIR_SETUP = "keys of a pair in a set-up"
     PAIR_ROUNDS = "secrets of a pair"
     PAIR_ROUND = "secret of a pair"
     COPY = "copies of the secrets of pairs"

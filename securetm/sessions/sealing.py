@@ -27,20 +27,24 @@ End = tuple[int, bytes]  # place, and the public keys for this set-up
 
 @dataclass(frozen=True)
 class Pair:
-    """Two ends of a set-up and their secret, bound to session, set-up, both places, all public keys and the ciphertext."""
+    """Two ends and their secret, bound to session, context, both places, all public keys and the ciphertext."""
 
     roster: PinnedRoster
     root: bytes = field(repr=False)
 
     @classmethod
-    def of(cls, roster: PinnedRoster, setup: bytes, ends: tuple[End, End], secrets: bytes, ciphertext: bytes) -> Pair:
+    def of(cls, roster: PinnedRoster, context: bytes, ends: tuple[End, End], secrets: bytes, ciphertext: bytes) -> Pair:
         """The pair of two ends that share these X25519 and ML-KEM secrets. The first end made the ciphertext.
 
-        `setup` says which set-up of the session it is.
+        `context` says which part of the session they share them in.
         """
         (first, own), (second, theirs) = ends
-        said = (setup, place_bytes(first, second), own, theirs, ciphertext)
+        said = (context, place_bytes(first, second), own, theirs, ciphertext)
         return cls(roster, derive(secrets, roster.hash, Label.PAIR, *said))
+
+    def within(self, setup: bytes) -> Pair:
+        """The same pair in one set-up alone."""
+        return Pair(self.roster, self.key(Label.PAIR_SETUP, setup))
 
     def key(self, label: Label, *fields: bytes) -> bytes:
         """A key of both ends for one purpose."""

@@ -216,6 +216,9 @@ def bad_ones(played: Logged) -> list[dict[str, str]]:
     bad("commits", flip(4 + COMMIT_SIZE + 70), "BadSignature", "the coordinator puts its own ML-KEM key in another's place")
     bad("reveals", flip(4 + reveal + 40), "BadSignature", "the coordinator reveals another number in a party's place")
     bad("reveals", only(reveal, (0, 1)), "CohortTooSmall", "a cohort of a victim and a colluding party")
+    heard = played.members[1]
+    bad("reveals", turn(-1), "NotSealedForUs", "a proof that the coordinator changed", heard)
+    bad("reveals", turn(-17), "NotSealedForUs", "a ciphertext that is not the sender's: shares would be sealed under it", heard)
     bad("delivery", flip(2), "WrongSetup", "shares of another set-up")
     bad("delivery", lambda m: m[:-1] + bytes([m[-1] ^ 1]), "NotSealedForUs", "shares that were changed on the way")
     bad("commit", flip(3), "Malformed", "a party speaks for another")

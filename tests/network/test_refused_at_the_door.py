@@ -110,6 +110,19 @@ def test_an_old_version(hub: Hub, meeting: Meeting, monkeypatch: pytest.MonkeyPa
         handshake.check_hello(hello, meeting.roster, AGREED, bytes(32))
 
 
+def test_a_hello_of_the_version_before_is_refused_by_name(meeting: Meeting) -> None:
+    """Ed25519 signed it alone. Whatever it says, nothing but this refusal follows."""
+    hello = handshake.make_hello("north", meeting.keys["north"], meeting.roster, AGREED, bytes(32), bytes(32))
+    del hello.versions[:]
+    hello.versions.append(1)
+    hello.signature = hello.signature[:64]
+    with pytest.raises(OldVersion):
+        handshake.check_hello(hello, meeting.roster, AGREED, bytes(32))
+    hello.versions.append(2)
+    with pytest.raises(WrongHello):  # half of a signature is none
+        handshake.check_hello(hello, meeting.roster, AGREED, bytes(32))
+
+
 def test_a_hello_of_another_stream(meeting: Meeting) -> None:
     """A replay: the challenge of every stream is new."""
     hello = handshake.make_hello("north", meeting.keys["north"], meeting.roster, AGREED, bytes(32), bytes(32))

@@ -108,6 +108,14 @@ def pair(secrets: bytes = TOLD, told: bytes = CIPHERTEXT, setup: bytes = b"setup
     return Pair.of(PinnedRoster(roster()), setup, ends, secrets, told)
 
 
+def test_a_pair_of_one_set_up_is_none_of_another() -> None:
+    sealed = pair().within(b"one").seal(Label.SHARE_SEAL, 0, 1, b"secret")
+    assert pair().within(b"one").unseal(Label.SHARE_SEAL, 0, 1, sealed) == b"secret"
+    for other in (pair(), pair().within(b"two"), pair().within(b"one").within(b"one")):
+        with pytest.raises(NotSealedForUs):
+            other.unseal(Label.SHARE_SEAL, 0, 1, sealed)
+
+
 def test_only_the_recipient_opens_what_was_sealed_to_it() -> None:
     sealed = pair().seal(Label.SHARE_SEAL, 0, 1, b"secret")
     received = receive_secret(SECRET["bee"], PUBLIC["ant"], CIPHERTEXT, "ant")

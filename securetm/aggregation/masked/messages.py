@@ -71,6 +71,7 @@ class Reveal:
 
 
 REVEAL_SIZE = 4 + HASH + 2 + HASH + SIGNATURE  # as it is passed on
+TOLD = CIPHERTEXT + TAG  # what tells one other party a secret
 
 
 def read_reveal(reader: Reader, rounds: int) -> Reveal:
@@ -89,8 +90,8 @@ def bundle_size(rounds: int) -> int:
 def longest_in_set_up(parties: int, rounds: int) -> tuple[int, int]:
     """The most bytes of a message from a party, and of one to it: commits, reveals, shares, receipts."""
     dealt = 2 * rounds * SHORT + bundle_size(rounds) + rounds * (SHORT + KEY)  # to one holder, and of one pair
-    up = max(REVEAL_SIZE + 2 * rounds * HASH + parties * CIPHERTEXT, 4 + HASH + parties * dealt + SIGNATURE)
-    return up, 4 + HASH + 2 + parties * (2 + max(REVEAL_SIZE + CIPHERTEXT, COMMIT_SIZE, bundle_size(rounds)))
+    up = max(REVEAL_SIZE + 2 * rounds * HASH + parties * TOLD, 4 + HASH + parties * dealt + SIGNATURE)
+    return up, 4 + HASH + 2 + parties * (2 + max(REVEAL_SIZE + TOLD, COMMIT_SIZE, bundle_size(rounds)))
 
 
 def read_share(reader: Reader) -> int:

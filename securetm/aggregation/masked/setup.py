@@ -19,6 +19,7 @@ from securetm.aggregation.masked.messages import (
     COMMIT_SIZE,
     REVEAL_SIZE,
     SHORT,
+    TOLD,
     Kind,
     Reveal,
     bundle_hashes,
@@ -44,15 +45,7 @@ from securetm.contracts import Entropy, Message, Parcel, Store
 from securetm.errors import CohortTooSmall, Malformed
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
 from securetm.sessions.framing import HASH, Label, Reader, hashed, head, listed, place_bytes, places_bytes
-from securetm.sessions.hybrid import (
-    CIPHERTEXT,
-    SECRET_KEYS,
-    check_public_keys,
-    decapsulate,
-    encapsulate,
-    public_keys,
-    shared_secret,
-)
+from securetm.sessions.hybrid import CIPHERTEXT, SECRET_KEYS, check_public_keys, public_keys, receive_secret, send_secret
 from securetm.sessions.identities import COORDINATOR, KEY, SIGNATURE, Identity, PinnedRoster
 from securetm.sessions.sealing import Pair
 from securetm.sessions.session_memory import SessionMemory
@@ -137,12 +130,28 @@ class MaskedPartySetup(PartyExchange):
         self._enough(len(commits))
         hidden = [secret_commitment(self._register, self._me, n, secret) for n, secret in enumerate(self._secrets())]
         shown = Reveal(self._me, self._nonce, self._rounds, secrets_digest(hidden))
-        behind = {place: keys_in(commit)[KEY:] for place, commit in commits.items() if place > self._me}
-        self._told = {place: encapsulate(key, self._register.name(place)) for place, key in behind.items()}
         self._commits, self._context = commits, hashed(Label.COMMITS, message)
+        told = {place: self._tell(place) for place in commits if place > self._me}
+        self._pairs = {place: pair for place, (pair, _) in told.items()}
         self._revealed = self._identity.sign(Label.REVEAL, shown.body(), self._context)
         self.answers = {Kind.REVEALS: self._deal}
-        return b"".join((self._revealed, *hidden, *(ciphertext for _, ciphertext in self._told.values())))
+        return b"".join((self._revealed, *hidden, *(message for _, message in told.values())))
+
+    def _tell(self, place: int) -> tuple[Pair, bytes]:
+        """This party and one behind it in the roster, and the message that tells that one their secret."""
+        own, theirs = (keys_in(self._commits[p]) for p in (self._me, place))
+        secrets, ciphertext = send_secret(self._keys, theirs, self._register.name(place))
+        pair = Pair.of(self._register, self._context, ((self._me, own), (place, theirs)), secrets, ciphertext)
+        return pair, ciphertext + pair.seal(Label.TOLD, self._me, place, b"")
+
+    def _hear(self, place: int, message: bytes) -> Pair:
+        """This party and one before it. Nobody else told the secret: else shares could be sealed for whoever carries them."""
+        ciphertext, proof = message[:CIPHERTEXT], message[CIPHERTEXT:]
+        own, theirs = (keys_in(self._commits[p]) for p in (self._me, place))
+        secrets = receive_secret(self._keys, theirs, ciphertext, self._register.name(place))
+        pair = Pair.of(self._register, self._context, ((place, theirs), (self._me, own)), secrets, ciphertext)
+        pair.unseal(Label.TOLD, place, self._me, proof)
+        return pair
 
     def _secrets(self) -> list[bytes]:
         """What it deals: for each round the mask secret and the seed."""
@@ -160,7 +169,8 @@ class MaskedPartySetup(PartyExchange):
         if not holds(drawn.geometry, self._policy.risk):
             raise CohortTooSmall(len(drawn.reveals), len(self._register))
         holders = drawn.holders(self._me)
-        self._pairs = {place: self._pair(drawn.setup, place, told) for place in drawn.neighbours[self._me]}
+        self._pairs |= {place: self._hear(place, told[place]) for place in drawn.neighbours[self._me] if place < self._me}
+        self._pairs = {place: self._pairs[place].within(drawn.setup) for place in drawn.neighbours[self._me]}
         dealt = shamir.deal(self._secrets(), [place + 1 for place in holders], drawn.geometry.threshold, self._entropy)
         bundles = {holder: joined(shares) for holder, shares in zip(holders, dealt, strict=True)}
         parts = [head(Kind.SHARES, self._me), drawn.setup]
@@ -179,7 +189,7 @@ class MaskedPartySetup(PartyExchange):
         """All reveals, and what those before it in the roster tell this party."""
         reader = Reader(message, COORDINATOR, Kind.REVEALS)
         found = reader.messages(len(self._register), REVEAL_SIZE, Kind.REVEAL)
-        told = reader.entries([place for place in found if place < self._me], CIPHERTEXT)
+        told = reader.entries([place for place in found if place < self._me], TOLD)
         reader.end()
         for place, signed in found.items():
             check_reveal(place, signed, self._commits, self._register, self._context)
@@ -187,16 +197,6 @@ class MaskedPartySetup(PartyExchange):
             raise ChangedMessage("reveal")
         self._enough(len(found))
         return found, told
-
-    def _pair(self, setup: bytes, place: int, told: Mapping[int, bytes]) -> Pair:
-        """This party and another: whoever comes first in the roster made the ciphertext."""
-        first, second = ((p, keys_in(self._commits[p])) for p in sorted((place, self._me)))
-        if place > self._me:
-            lattice, ciphertext = self._told[place]
-        else:
-            lattice, ciphertext = decapsulate(self._keys[KEY:], told[place]), told[place]
-        secret = shared_secret(self._keys[:KEY], keys_in(self._commits[place])[:KEY], self._register.name(place))
-        return Pair.of(self._register, setup, (first, second), secret + lattice, ciphertext)
 
     # ---- store -------------------------------------------------------------------------------------------------------
 
@@ -286,14 +286,14 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
 
     def _take_reveal(self, place: int, sender: str, message: Message) -> Revealed:
         behind = [other for other in self._commits if other > place]
-        if len(message) != REVEAL_SIZE + 2 * HASH * self._rounds + CIPHERTEXT * len(behind):
+        if len(message) != REVEAL_SIZE + 2 * HASH * self._rounds + TOLD * len(behind):
             raise Malformed(sender, "it is no reveal, or prepares another number of rounds")
         reader = Reader(message, sender, Kind.REVEAL)
         reader.speaks_for(place)
         signed = bytes(message[:REVEAL_SIZE])
         reader.take(REVEAL_SIZE - 4)
         hidden = tuple(reader.take(HASH) for _ in range(2 * self._rounds))
-        told = reader.entries(behind, CIPHERTEXT)
+        told = reader.entries(behind, TOLD)
         check_reveal(place, signed, self._commits, self._register, self._context)
         shown = read_reveal(Reader(signed[:-SIGNATURE], sender, Kind.REVEAL), self._rounds)
         if shown.secrets_hash != secrets_digest(hidden):
