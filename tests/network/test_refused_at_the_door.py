@@ -126,7 +126,7 @@ def test_a_hello_of_the_version_before_is_refused_by_name(meeting: Meeting) -> N
 def test_a_hello_of_another_stream(meeting: Meeting) -> None:
     """A replay: the challenge of every stream is new."""
     hello = handshake.make_hello("north", meeting.keys["north"], meeting.roster, AGREED, bytes(32), bytes(32))
-    assert handshake.check_hello(hello, meeting.roster, AGREED, bytes(32)) == 1
+    assert handshake.check_hello(hello, meeting.roster, AGREED, bytes(32)) == 2
     with pytest.raises(WrongHello):
         handshake.check_hello(hello, meeting.roster, AGREED, bytes([1]) * 32)
 

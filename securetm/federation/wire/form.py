@@ -18,6 +18,7 @@ MOST_MEMBERS = 10_000
 MOST_ARRAYS = 1_000  # in a state
 MOST_DIMENSIONS = 4
 SHORT = 1_024  # bytes of a name, a hash, a signed head
+MOST_SIGNED = 4_096  # bytes of a signature by both keys of an identity
 WHOLE = 1 << 31  # protobuf's own limit: these are as long as the message, which the role's limit bounds
 REPEATED: Mapping[str, int] = {
     "Invite.members": MOST_MEMBERS,
@@ -41,6 +42,8 @@ LONG: Mapping[str, int] = {
     "Accept.parcels": WHOLE,
     "Witness.links": WHOLE,
     "Frame.chunk": WHOLE,
+    "Hello.signature": MOST_SIGNED,
+    "Welcome.signature": MOST_SIGNED,
 }
 _NUMBER, _BYTES = 0, 2  # how a field begins: with a number, or with a length
 ACCEPT, PARCELS = "Reply.accept", "Accept.parcels"
