@@ -60,6 +60,7 @@ REPRODUCTIONS: Mapping[str, str] = {  # the module, and its function where that 
     "together-and-alone": "reproduce.together_and_alone",
     "use-and-leakage": "reproduce.use_and_leakage",
     "usefulness-forecast": "fits.forecast_trials",
+    "word-policies": "reproduce.word_policies",
     **PAPERS,
 }
 BENCHES: Mapping[str, str] = {
