@@ -34,7 +34,7 @@ WRONG = {
     "issue": "says so already",
     "issue hospital-a.request": "says so already",
     "issue roster.toml": "there is no setting of roster.toml called",
-    "issue hospital-a.request --days 0": "greater than or equal to 1",
+    "issue hospital-a.request --days 0": "--days",
     "issue --address nothing": "must be HOST:PORT",
     "revoke nobody": "there is no member called nobody",
     "revoke coordinator": "cannot leave",
