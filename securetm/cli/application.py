@@ -17,6 +17,7 @@ from securetm.cli.keys import keys
 from securetm.cli.models import adapt, evaluate, topics, transform
 from securetm.cli.operations.backups import backup, restore
 from securetm.cli.operations.doctor import doctor
+from securetm.cli.operations.version import version
 from securetm.cli.profiles import check, compare_profiles, explain, parts, threats
 from securetm.cli.run import run
 from securetm.cli.runs import compare, runs
@@ -32,7 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    *(choose, run, serve, init, join, post, health, doctor, backup, restore),
+    *(choose, run, serve, init, join, post, health, doctor, backup, restore, version),
     *(topics, transform, adapt, evaluate, runs, compare),
     *(explain, compare_profiles, check, threats, audit, report, parts),
     *(budget, keys, corpus),
@@ -41,7 +42,7 @@ for one in COMMANDS:
     one.add_to(app, "securetm")
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"securetm {__version__}")
         raise typer.Exit()
@@ -50,10 +51,12 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _everything(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    shown: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Topic models trained across organisations that may not show each other their documents."""
-    del debug, version
+    del debug, shown
 
 
 @cache

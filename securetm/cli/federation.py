@@ -136,7 +136,7 @@ def serve(
 
 def _coordinator_files(plan: Path, set_: list[str] | None, passphrase_file: Path | None) -> tuple[Plan, CoordinatorFiles]:
     from securetm.cli.passphrases import passphrase_for
-    from securetm.credentials.diagnosis import ending_soon, now_utc
+    from securetm.credentials.diagnosis import ending_soon, now_utc, said_of_build
     from securetm.credentials.keys import keep_out_of_core_dumps
     from securetm.plans.recommend import read_plan
 
@@ -146,7 +146,7 @@ def _coordinator_files(plan: Path, set_: list[str] | None, passphrase_file: Path
     from securetm.reports.keys import show_warnings
 
     files = CoordinatorFiles.read(chosen.coordinator, plan.parent, lambda folder: passphrase_for(folder, passphrase_file))
-    show_warnings(ending_soon(files.roster, now_utc()))
+    show_warnings((*ending_soon(files.roster, now_utc()), *filter(None, [said_of_build(files.roster)])))
     return chosen, files
 
 

@@ -344,6 +344,32 @@ def remove(
     return _change(_operator(home, roster, passphrase_file), lambda old: without_member(old, name), out)
 
 
+@command("Say which builds of securetm take part.", "DIGEST --refuse")
+def builds(
+    digests: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="DIGEST...", help="Of the builds, as `securetm version` prints them; else any."),
+    ] = None,
+    refuse: Annotated[
+        bool, typer.Option("--refuse", help="A member with another build takes no part; else it is told.")
+    ] = False,
+    roster: RosterOption = _ROSTER,
+    home: Home = None,
+    passphrase_file: PassphraseFile = None,
+    *,
+    out: Output,
+) -> dict[str, Any]:
+    """Writes the digests of builds into the roster. Each member compares its own with them before a run.
+
+    A build says of itself which one it is. That finds a wrong version and a changed file, and no liar.
+    """
+    from dataclasses import replace
+
+    listed = frozenset(one.lower() for one in digests or ())
+    change = lambda old: replace(old, builds=listed, refuses_others=refuse, signatures={})  # noqa: E731
+    return _change(_operator(home, roster, passphrase_file), change, out)
+
+
 def _operator(home: Path | None, path: Path, passphrase_file: Path | None, asked: bool = False) -> RosterOperator:
     """The operator, with the passphrase of the keys that are there or that will be made."""
     from securetm.cli.passphrases import new_passphrase, passphrase_for
@@ -427,7 +453,9 @@ def _about_rosters(context: typer.Context) -> None:
     help_alone(context)
 
 
-roster = Group("roster", "Show, check, sign and change a roster.", (show_roster, check, sign, add, remove), _about_rosters)
+roster = Group(
+    "roster", "Show, check, sign and change a roster.", (show_roster, check, sign, add, remove, builds), _about_rosters
+)
 keys = Group(
     "keys",
     "Make and check keys, certificates and rosters.",

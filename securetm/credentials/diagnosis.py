@@ -22,6 +22,7 @@ from securetm.credentials.certificates import (
 )
 from securetm.credentials.keys import Keys, fingerprint_of
 from securetm.credentials.roster import FederationRoster, Member
+from securetm.version import build_digest
 
 WARNED = timedelta(days=30)  # before a certificate ends
 
@@ -41,6 +42,14 @@ def check_own(me: str, keys: Keys, roster: FederationRoster, now: datetime) -> M
         raise CertificateOfAnotherKey(me, str(keys.folder))
     check_time(member.certificate, me, now)
     return member
+
+
+def said_of_build(roster: FederationRoster) -> str:
+    """What the roster says against this build of securetm; nothing where it lists it, or none. It may refuse it.
+
+    A build says of itself which one it is: who changes it can change that, too.
+    """
+    return roster.says_of_build(build_digest()) if roster.builds else ""
 
 
 def member_with(certificate_pem: bytes | str, roster: FederationRoster, now: datetime) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from securetm.credentials.certificates import Certificate, check_form, day_and_time
 from securetm.credentials.hybrid_identity import (
@@ -29,7 +29,7 @@ from securetm.credentials.keys import Keys, fingerprint, fingerprint_of, parsed_
 from securetm.credentials.strict_toml import decoded, encoded, hexadecimal, quoted, read_limited, table_of
 from securetm.errors import Mistake, Misuse
 from securetm.private_files import sync
-from securetm.settings import placed, require
+from securetm.settings import one_of, placed, require
 
 
 class DuplicateMember(Misuse):
@@ -74,7 +74,19 @@ class DowngradedRoster(Misuse):
 
 
 PROTOCOL, FORMER_PROTOCOL = 4, 3  # by the former one, members have an Ed25519 key alone
+
+
+class AnotherBuild(Misuse):
+    """roster {version} of federation {federation} does not let build {digest} of securetm take part"""
+
+    federation: str
+    version: int
+    digest: str
+    hint = "install the build that the federation agreed on; `securetm version --verify` says whether this one was changed"
+
+
 COORDINATOR = "coordinator"
+_BUILD = re.compile("[0-9a-f]{64}")
 LONGEST_NAME = 63  # letters of one label of a name on the network
 _NAME = re.compile(rf"[a-z0-9](?:[a-z0-9-]{{0,{LONGEST_NAME - 2}}}[a-z0-9])?")
 _RULE = f"must be 1 to {LONGEST_NAME} small letters of English, digits and hyphens, with no hyphen at either end"
@@ -137,6 +149,8 @@ class FederationRoster:
     parties: tuple[Member, ...]
     revoked: frozenset[str] = frozenset()  # fingerprints
     signatures: Mapping[str, bytes] = field(default_factory=dict, compare=False)  # by member; not in the digest
+    builds: frozenset[str] = frozenset()  # of securetm, by their digests (`securetm version`), that members are to run
+    refuses_others: bool = False  # whether a member with another build takes no part; else it is told so
 
     def __post_init__(self) -> None:
         """Refuses a roster that names anybody twice, or that lists what it revokes."""
@@ -146,6 +160,11 @@ class FederationRoster:
         check_address(self.address, "the roster")
         _check_members(self)
         _check_revocations(self)
+        for one in self.builds:
+            require(
+                _BUILD.fullmatch(one) is not None, "the roster", "builds", one[:100], "must be a list of digests of 64 digits"
+            )
+        require(bool(self.builds) or not self.refuses_others, "the roster", "other_builds", "refused", "needs `builds`")
 
     @property
     def protocol(self) -> int:
@@ -163,6 +182,14 @@ class FederationRoster:
                 federation=self.federation,
                 names=lacking[:10],
             )
+
+    def says_of_build(self, digest: str) -> str:
+        """What is wrong with this build, in words; nothing if the roster lists it, or none. It may refuse it."""
+        if not self.builds or digest in self.builds:
+            return ""
+        if self.refuses_others:
+            raise AnotherBuild(self.federation, self.version, digest)
+        return f"this is build {digest} of securetm, and roster {self.version} of federation {self.federation} lists others"
 
     def check_protocol(self) -> None:
         """Refuses a roster of the former protocol: it is read, and no run begins with it."""
@@ -216,7 +243,8 @@ class FederationRoster:
         numbers = (count.to_bytes(8, "big") for count in counts)
         revoked = (one.encode() for one in sorted(self.revoked))
         told = (part for one in self.parties if one.holds for part in (one.name.encode(), one.holds.to_bytes(8, "big")))
-        said = (self.federation.encode(), *numbers, self.address.encode(), *entries, *revoked, *told)
+        pinned = (b"builds", bytes([self.refuses_others]), *map(bytes.fromhex, sorted(self.builds))) if self.builds else ()
+        said = (self.federation.encode(), *numbers, self.address.encode(), *entries, *revoked, *told, *pinned)
         return digest_for(Purpose.ROSTER, *said, **({"protocol": FORMER} if is_former else {}))
 
     @property
@@ -345,6 +373,8 @@ class _RosterTable:
     signature: tuple[dict[str, Any], ...] = ()
     revoked: tuple[str, ...] = ()
     protocol: int = FORMER_PROTOCOL
+    builds: tuple[str, ...] = ()
+    other_builds: Annotated[str, one_of("named", "refused")] = "named"
 
 
 @dataclass(frozen=True)
@@ -392,7 +422,8 @@ def _roster(tables: dict[str, Any], where: str) -> FederationRoster:
     revoked = frozenset(_fingerprint(one, where) for one in table.revoked)
     known = table.protocol in (PROTOCOL, FORMER_PROTOCOL)
     require(known, where, "protocol", table.protocol, "is not known; this version of securetm reads 3 and 4")
-    roster = FederationRoster(table.federation, table.version, coordinator.address, first, parties, revoked)
+    pinned: dict[str, Any] = {"builds": frozenset(table.builds), "refuses_others": table.other_builds == "refused"}
+    roster = FederationRoster(table.federation, table.version, coordinator.address, first, parties, revoked, **pinned)
     roster.check_alike()
     as_said = "must be 4 where members have lasting keys, and else 3"
     require(table.protocol == roster.protocol, where, "protocol", table.protocol, as_said)
@@ -443,6 +474,9 @@ def roster_text(roster: FederationRoster) -> str:
     ]
     parts[1] += f"\nprotocol = {PROTOCOL}" if roster.protocol == PROTOCOL else ""
     parts[1] += f"\nrevoked = [\n{revoked}]" if revoked else ""
+    if roster.builds:
+        others = "refused" if roster.refuses_others else "named"
+        parts[1] += f"\nbuilds = [{', '.join(map(quoted, sorted(roster.builds)))}]\nother_builds = {quoted(others)}"
     parts.append(f"[coordinator]\n{_entry(roster.coordinator)}\naddress = {quoted(roster.address)}")
     parts += [f"[[member]]\n{_entry(one)}" for one in roster.parties]
     for name, signature in roster.signatures.items():

@@ -184,6 +184,7 @@ REASONS: Mapping[str, str] = {
     "NotByBlocks": "the model or the profile needs all documents in memory, and this party reads them from disk",
     "NoPersons": "its documents name no persons, whom the plan's budget protects",
     "OutOfBudget": "its privacy budget allows no other answer",
+    "AnotherBuild": "it runs a build of securetm that the roster does not list",
 }
 
 

@@ -27,6 +27,7 @@ COMMANDS = (
     "doctor",
     "backup",
     "restore",
+    "version",
     "topics",
     "transform",
     "adapt",

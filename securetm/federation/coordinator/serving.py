@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from securetm.contracts.origin import Origin
-from securetm.credentials.diagnosis import check_own, now_utc
+from securetm.credentials.diagnosis import check_own, now_utc, said_of_build
 from securetm.credentials.homes import KEYS, check_accepted
 from securetm.credentials.issuing import AUTHORITY, authority_pem
 from securetm.credentials.keys import Keys, Passphrase
@@ -89,6 +89,7 @@ class CoordinatorFiles:
         check_accepted(folder.parent, roster)
         keys = Keys.open(folder, passphrase_of(folder))
         check_own(COORDINATOR, keys, roster, now_utc())
+        said_of_build(roster)
         return cls(keys, roster, (authority_pem(folder.parent),) if (folder.parent / AUTHORITY).is_dir() else ())
 
 

@@ -19,7 +19,7 @@ from securetm.contracts import Engine, Least, Unit
 from securetm.contracts.origin import OriginKind, StartingInput
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.records import Columns
-from securetm.credentials.diagnosis import check_own, now_utc
+from securetm.credentials.diagnosis import check_own, now_utc, said_of_build
 from securetm.credentials.homes import KEYS, check_accepted
 from securetm.credentials.keys import Keys, Passphrase
 from securetm.credentials.roster import FederationRoster, read_roster
@@ -91,6 +91,7 @@ class Joining:
         plan, data = self.agreement.plan, self.file.data
         code = foreign_language(plan, self.file.place(data.source), Columns(**data.columns()))
         told = [] if code is None else [language_said(code, plan, taken=False)]
+        told += filter(None, [said_of_build(self.roster)])
         return tuple(one.rstrip(".") for one in (*([] if said is None else [said]), *told))
 
     @property
@@ -177,6 +178,7 @@ def prepare(
 
 
 def _checked(file: PartyFile, home: PartyHome, roster: FederationRoster, keys: Keys, stages: Stages) -> Joining:
+    said_of_build(roster)
     check_module(file)
     agreement = agreed_apart(read_plan(file.place(file.plan), {}), roster.members)
     check_policy(file, agreement, roster)
