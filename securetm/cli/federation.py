@@ -22,6 +22,8 @@ from securetm.errors import SecuretmError
 from securetm.wording import counted
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from securetm.credentials.keys import Keys
     from securetm.credentials.roster import FederationRoster
     from securetm.federation.coordinator.serving import CoordinatorFiles, Serving
@@ -126,7 +128,7 @@ def serve(
 
             carried = served_by_courier(chosen, *run, _place(courier), shlex.join(words), every=_every(courier), **about)
             serving: Serving = opened.enter_context(carried)
-            _say_passes(serving.folder.agreement, out)
+            _say_passes(serving.folder.agreement, out.screen)
         else:
             serving = opened.enter_context(operated(chosen, *run, shlex.join(words), **about))
         opened.enter_context(_shown(chosen.coordinator, serving, out, dashboard=not log))
@@ -166,12 +168,12 @@ def _place(courier: str) -> Place:
     return place_of(courier)
 
 
-def _say_passes(agreement: Agreement, out: Output) -> int:
+def _say_passes(agreement: Agreement, on: Console) -> int:
     """Says what a run by courier takes, before anything starts."""
     from securetm.federation.courier.passes import passes_of
 
     passes = passes_of(agreement)
-    out.screen.print(f"By courier this run takes {counted(passes, 'pass', 'passes')} of each party at most.", markup=False)
+    on.print(f"By courier this run takes {counted(passes, 'pass', 'passes')} of each party at most.", markup=False)
     return passes
 
 
@@ -239,7 +241,7 @@ def join(
     """
     joining = _prepared(party, passphrase_file, out, tells=not dry_run and socket is None and courier is None)
     if courier is not None:
-        _say_passes(joining.agreement, out)
+        _say_passes(joining.agreement, out.screen)
     if dry_run:
         from securetm.federation.party.preview import preview
         from securetm.reports.federation import preview_tables
@@ -410,7 +412,7 @@ def _post_of_party(file: Path, courier: str, passphrase_file: Path | None, out: 
     from securetm.reports.federation import JoinScreen
     from securetm.reports.statement.write import write_release
 
-    passes, rounds = _say_passes(joining.agreement, out), joining.agreement.plan.training.rounds
+    passes, rounds = _say_passes(joining.agreement, out.results), joining.agreement.plan.training.rounds
     shown = JoinScreen(out.screen, as_json=False)
     made = pass_of_party(joining, _place(courier), JoinStatus(joining.file.name, joining.roster.federation, rounds, shown.tell))
     if made.ended is not None and made.ended["rounds"]:
@@ -425,7 +427,7 @@ def _post_of_coordinator(
     from securetm.federation.courier.one_pass import pass_of_coordinator
     from securetm.federation.soundness import agreed_apart
 
-    passes, place = _say_passes(agreed_apart(chosen, files.roster.members), out), plan.parent / chosen.coordinator.out
+    passes, place = _say_passes(agreed_apart(chosen, files.roster.members), out.results), plan.parent / chosen.coordinator.out
     command = shlex.join(["securetm", "post", str(plan), "--courier", courier])
     with _terminated_like_ctrl_c():
         made = pass_of_coordinator(chosen, place, files, _place(courier), command)

@@ -145,6 +145,7 @@ least_parties = {least}  # in every opened sum with your documents, whoever drop
 
 FEDERATION, DOCUMENTS, RUN = "trial", 400, "run"
 PLAN, ROSTER, PARTY, HOME, TEXTS = "plan.toml", "roster.toml", "PARTY.toml", "home", "documents.jsonl"
+LETTERS = "letters"  # for a trial by courier
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ def make_trial(path: Path, profile: str, rounds: int, stages: Stages, *, host: s
     stages.stage("reading docstrings", 1)
     texts = {proposed_name(party): found for party, found in some_docstrings(DOCUMENTS).items()}
     trial = TrialFolder(path, tuple(sorted(texts)))
-    private_folder(path)
+    private_folder(path / LETTERS)
     stages.stage("making keys and certificates", len(texts) + 1)
     roster = _enrolled(trial, plan.address, stages)
     for here in (trial.coordinator, *map(trial.party, trial.parties)):

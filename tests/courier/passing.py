@@ -36,7 +36,8 @@ class ByCourier:
     def of(cls, keys: Path, folder: Path, plan: str) -> ByCourier:
         made = cls(Organisations.of(keys, folder / "organisations", plan), folder / "letters")
         made.letters.mkdir()
-        (made.coordinator / "plan.toml").write_text(plan, "utf-8")
+        own = "" if "[coordinator]" in plan else "[coordinator]\n"
+        (made.coordinator / "plan.toml").write_text(f'{plan}{own}keys = "home/keys"\n', "utf-8")
         return made
 
     @property
@@ -55,7 +56,7 @@ class ByCourier:
         return self._made(name, pass_of_party(self.organisations.prepared(name), self.place(name), status))
 
     def serve(self) -> Pass:
-        plan = read_plan(self.coordinator / "plan.toml", {"coordinator": {"keys": "home/keys"}})
+        plan = read_plan(self.coordinator / "plan.toml", {})
         files = CoordinatorFiles.read(plan.coordinator, self.coordinator, lambda _: None)
         return self._made("coordinator", pass_of_coordinator(plan, self.run, files, self.place("coordinator"), "securetm post"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -68,20 +67,27 @@ def test_under_a_budget_nothing_is_paid_twice(seed: int, keys: Path, tmp_path: P
 
 def test_a_run_goes_on_without_a_party_that_is_away_and_hands_it_the_model(keys: Path, tmp_path: Path) -> None:
     run = ByCourier.of(keys, tmp_path, SHORT + "[coordinator]\nsurvivors = 4\ncourier_days = 0\n")
-    passes = iter(range(MOST_PASSES))
-    acts: list[Callable[[], object]] = [run.serve, *(lambda name=name: run.party(name) for name in NAMES[1:])]
-    for number in passes:
-        for act in acts:
-            act()
-        if number == 5:  # it took part in the set-up, and is back when the run has ended
-            assert NAMES[0] in run.passes
-        if number < 2:
-            run.party(NAMES[0])
-        if run.said["coordinator"].ended is not None or (run.said["coordinator"].awaited == (NAMES[0],) and number > 20):
+    away, *others = NAMES
+    for number in range(MOST_PASSES):
+        run.serve()
+        for name in others if number > 1 else NAMES:  # it took part in the set-up
+            run.party(name)
+        if (run.run / "result.json").is_file():
             break
-    for _ in passes:
-        run.party(NAMES[0])
+    assert under_way(run)
+    assert run.passes[away] == 2
+    for _ in range(MOST_PASSES):
+        run.party(away)
         run.serve()
         if not under_way(run):
             break
     assert len(run.models()) == 1
+
+
+def test_a_letter_of_another_plan_is_not_read_and_is_told(keys: Path, tmp_path: Path) -> None:
+    run = ByCourier.of(keys, tmp_path, SHORT)
+    plan = run.organisations.file(NAMES[0]).parent / "plan.toml"
+    plan.write_text(plan.read_text("utf-8").replace("n_topics = 3", "n_topics = 4"), "utf-8")
+    run.serve()
+    assert run.party(NAMES[0]).troubles == {"coordinator": "another plan than here"}
+    assert run.party(NAMES[1]).took == 1
