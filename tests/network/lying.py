@@ -63,7 +63,7 @@ def _requests(rng: random.Random) -> list[list[bytes]]:
 
 def _welcome(meeting: Meeting, hello: bytes, nonce: bytes) -> bytes:
     _, body = unpacked(hello, "a party", "hello")
-    return packed(welcome=make_welcome(meeting.keys["coordinator"], meeting.roster, nonce, body, 1, bytes(16)))
+    return packed(welcome=make_welcome(meeting.keys["coordinator"], meeting.roster, nonce, body, body.versions[-1], bytes(16)))
 
 
 def _over_grpc(meeting: Meeting, answer: Callable[[bytes, bytes], Iterator[bytes]]) -> None:

@@ -135,7 +135,7 @@ def test_a_hello_by_another_identity(hub: Hub, meeting: Meeting, events: Events)
     """Somebody who has the TLS key of a party, and not its identity."""
     thief = make_keys(meeting.home / "thief", None, tls=meeting.keys["north"].tls_key_pem)
     stolen = replace(meeting, keys={**meeting.keys, "north": thief})
-    entry = replace(meeting.roster.member("north"), identity=thief.public_identity)
+    entry = replace(meeting.roster.member("north"), identity=thief.public_identity, lasting=thief.public.lasting)
     assert isinstance(raised(stolen.with_member(entry)), WrongHello)
 
 
