@@ -37,7 +37,7 @@ from securetm.reports.committed_costs import by_cost, cost_of
 from securetm.threats import read_threat_model
 from securetm.wording import counted
 
-USE, USE_ROWS = (ROOT / "docs" / "assets" / f"use-and-leakage.{kind}" for kind in ("svg", "csv"))
+USE, USE_NARROW, USE_ROWS = (ROOT / "docs" / "assets" / f"use-and-leakage{end}" for end in (".svg", "-narrow.svg", ".csv"))
 FILE, PICTURE = ROOT / "docs" / "which-profile.md", ROOT / "docs" / "assets" / "which-profile.svg"
 _NOBODY = Answers((NOBODY,), 5, 100_000, "explore", 0)
 _READ_BY = {COORDINATOR: "the coordinator", PARTY: "another party", READER: "whoever gets the model"}
@@ -117,9 +117,9 @@ def _runs() -> dict[str, Any]:
     return committed("reproduce-use-and-leakage")
 
 
-def use_picture() -> str:
+def use_picture(across: int = 2) -> str:
     """What protections cost in use, and what attacks still get of the same runs."""
-    return svg(FIGURE, _runs()["plots"])
+    return svg(FIGURE, _runs()["plots"], across)
 
 
 def use_rows() -> str:
@@ -136,18 +136,23 @@ def _leakage() -> Iterator[str]:
         f"Each point is a recorded run of {said['parties']} parties and {said['topics']} topics, on {sizes}, of which half are "
         "held out. Up: how many labels a classifier tells from the topics of held-out documents, over the best model in "
         "`open`. Across, on the left: what the coordinator's best attack finds of texts in that very run, over guessing. On "
-        "the right: how many members a reader of the finished model tells while it accuses one other document in a hundred; a "
-        "perfect attack would reach 1. The larger a point, the more a party sends in a round. Lines are intervals (95 %, over "
-        "documents of one run). A run has no point where no such attack is made for its model, or had nothing to look for. "
-        "Networks are not in it: each of their runs takes thousands of rounds. A budget costs less where documents are more "
-        "than the 4,000 to 5,000 that train here."
+        "the right: how many members a reader of the finished model tells while it accuses one other document in a thousand. "
+        f"The most that so many documents can show there is {_ceiling(said)} (a run with too few others would have no point). "
+        "The larger a point, the more a party sends in a round. Lines are intervals (95 %, over documents of one run). A run "
+        "has no point where no such attack is made for its model, or had nothing to look for. A network (`prodlda`, "
+        f"{said['rounds']['prodlda']} rounds) is in it without a budget alone: with one it takes thousands of rounds. A budget "
+        "costs less where documents are more than the 4,000 to 5,000 that train here."
     )
     yield table(("model", "protection", *_heads(said)), _run_lines(said))
     yield (
         "`dp-central` adds its noise at the coordinator, which sees the sums without it: it protects from readers, and "
         "`dp-distributed` from both. `python -m lab reproduce use-and-leakage` makes the runs again; their figures, with the "
-        "attack behind each, are a [table](assets/use-and-leakage.csv)."
+        "attack behind each and members at 1 % false alarms, are a [table](assets/use-and-leakage.csv)."
     )
+
+
+def _ceiling(said: dict[str, Any]) -> str:
+    return f"{min(row['members_gained_ceiling'] for row in said['rows'] if 'members_gained' in row):.1%}"
 
 
 def _heads(said: dict[str, Any]) -> Iterator[str]:
@@ -360,4 +365,5 @@ if __name__ == "__main__":
     FILE.write_text(choice_page(), "utf-8")
     PICTURE.write_text(picture(), "utf-8")
     USE.write_text(use_picture(), "utf-8")
+    USE_NARROW.write_text(use_picture(1), "utf-8")
     USE_ROWS.write_text(use_rows(), "utf-8")

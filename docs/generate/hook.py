@@ -51,7 +51,14 @@ def on_post_build(config: Any) -> None:
 
 
 def _picture(name: str) -> str:
-    drawn = (ROOT / "docs" / "assets" / f"{name}.svg").read_text("utf-8")
-    drawn = re.sub(r"<\?xml.*?\?>|<!--.*?-->", "", drawn, flags=re.DOTALL)
+    """Where there is a narrow drawing as well, a small screen shows that one."""
+    wide, narrow = (ROOT / "docs" / "assets" / f"{name}{end}.svg" for end in ("", "-narrow"))
+    if not narrow.is_file():
+        return _figure("picture", wide)
+    return f"{_figure('picture wide', wide)}\n\n{_figure('picture narrow', narrow)}"
+
+
+def _figure(kind: str, file: Path) -> str:
+    drawn = re.sub(r"<\?xml.*?\?>|<!--.*?-->", "", file.read_text("utf-8"), flags=re.DOTALL)
     drawn = " ".join(line.strip() for line in drawn.splitlines() if line.strip())  # a blank line would end the figure
-    return f'<figure class="picture">\n{drawn}\n</figure>'
+    return f'<figure class="{kind}">\n{drawn}\n</figure>'

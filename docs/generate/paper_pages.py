@@ -47,7 +47,9 @@ def _page(result: Row) -> str:
         f"# {result['paper']}",
         result["about"],
         "## Claim by claim",
+        '<div class="claims" markdown>',
         table(("claim", "their figure", "ours", "verdict", "why"), map(_claim, result["claims"])),
+        "</div>",
         *(
             part
             for figure in figures_of(result)
@@ -57,8 +59,9 @@ def _page(result: Row) -> str:
         "Means over repetitions, with half of their intervals (95 %, Student's t).",
         *(part for title, rows in result["tables"].items() for part in (f"### {title}", _table(rows))),
         "## How it was made",
-        f"`{result['command']}` makes it again. It goes on where it was stopped, and `--write DIR` writes the result as JSON "
-        f"and CSV and each figure as SVG and PNG. All cases one after the other took {_time(result['case_seconds'])} here "
+        f"`{result['command']}` makes it again in a clone; `--data DIR` says where the corpora lie. It goes on where it was "
+        f"stopped. Some rows alone: `{result['command_of_some']}`, by any column of a case. `--write DIR` writes the result as "
+        f"JSON and CSV and each figure as SVG and PNG. All cases one after the other took {_time(result['case_seconds'])} here "
         f"({result['workers']} at a time, on a machine that had other work); {result['machine']}, securetm "
         f"{result['version']}; seeds {', '.join(map(str, result['seeds']))}. "
         f"[The rows]({_RESULTS}/{name}-medium.csv), [the whole result]({_RESULTS}/{name}-medium.json).",

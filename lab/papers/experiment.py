@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import securetm.models
-from lab.keeping import KeptRows, Key, made
+from lab.keeping import KeptRows, Key, fits, made
 from lab.measuring import OnProgress, Row, machine, mean_with_interval, timed
-from securetm.errors import NotFound
+from securetm.errors import BadSetting, NotFound
 from securetm.resources import user_cache
 
 SMALL, MEDIUM, PAPER = "small", "medium", "paper"
@@ -66,31 +66,48 @@ class Experiment:
     make: Callable[[Key], Row]
     findings: Callable[[Scale, Sequence[Row]], Findings]
     corpora: Callable[[Scale], Sequence[Row]]
+    some: tuple[str, ...]  # FIELD=VALUE: an example of rows that are made alone
     packages: tuple[str, ...] = field(default=("numpy", "torch"))  # whose versions are told
 
 
 def reproduced(
-    experiment: Experiment, scale: str, keep: Path | None = None, workers: int = 1, on_progress: OnProgress | None = None
+    experiment: Experiment,
+    scale: str,
+    keep: Path | None = None,
+    workers: int = 1,
+    on_progress: OnProgress | None = None,
+    only: Sequence[str] = (),
 ) -> Row:
-    """Makes all cases of the scale that are not kept yet. Without `keep` they are kept in the user's cache."""
+    """Makes all cases of the scale that are not kept yet. Without `keep` they are kept in the user's cache.
+
+    Of `only`, every FIELD=VALUE has to fit: such rows are made alone, and nothing follows from them.
+    """
     if scale not in experiment.scales:
         raise NotFound(f"scale of {experiment.name}", scale, tuple(experiment.scales))
     size = experiment.scales[scale]
     cases, source = experiment.cases(size), source_of(experiment.make)
     corpora = list(experiment.corpora(size))  # refuses before anything is made
+    if only:
+        cases = _chosen(experiment.name, cases, only)
     keys = [{"paper": experiment.name, **case, "source": source} for case in cases]
     rows = made(
         keys, partial(_row, experiment.make), KeptRows(keep or _usual_file(experiment.name, scale)), workers, on_progress
     )
     rows = [{**case, **row} for case, row in zip(cases, rows, strict=True)]
+    if only:
+        return {"reproduction": experiment.name, "scale": scale, "only": list(only), "plots": [], "rows": rows}
     found = experiment.findings(size, rows)
+    command = f"python -m lab reproduce {experiment.name} --scale {scale}"
     several = f" --workers {workers}" if workers > 1 else ""
     return {
         "reproduction": experiment.name,
         "paper": experiment.paper,
         "about": experiment.about,
         "scale": scale,
-        "command": f"python -m lab reproduce {experiment.name} --scale {scale}{several}",
+        "command": f"{command}{several}",
+        "command_of_some": " ".join(
+            [command, *(f"--only '{one}'" if " " in one else f"--only {one}" for one in experiment.some)]
+        ),
         "seeds": list(size.seeds),
         "version": securetm.__version__,
         "machine": machine(experiment.packages),
@@ -103,6 +120,15 @@ def reproduced(
         "plots": list(found.plots),
         "rows": rows,
     }
+
+
+def _chosen(name: str, cases: Sequence[Key], only: Sequence[str]) -> list[Key]:
+    """The cases that fit; a field that a case lacks is `none`."""
+    absent: Row = dict.fromkeys(field for case in cases for field in case)
+    found = [case for case in cases if fits({**absent, **case}, only, f"reproduce {name}")]
+    if not found:
+        raise BadSetting(f"reproduce {name}", "--only", " ".join(only), "fits no case of this scale")
+    return found
 
 
 def _usual_file(name: str, scale: str) -> Path:

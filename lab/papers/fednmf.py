@@ -28,7 +28,7 @@ from lab.papers.fednmf_rows import (
     WITH_MI,
     make,
 )
-from securetm.errors import BadSetting
+from lab.papers.protected import SEMANTIC, under_profiles
 
 USUAL: Mapping[str, Any] = {
     "clients": 10,
@@ -44,14 +44,7 @@ AVERAGED = tuple(server + end for server in ("FedAvg", "FedAdam") for end in (""
 BESIDE = (FED_LDA, CENTRAL_LDA, CENTRAL_NMF, EACH_ROUND)
 MORE_TOPICS: Mapping[str, int] = {"SMS Spam": 200, "TagMyNews": 200}  # tried where classifying takes no minutes
 PAPERS_TAG_NEWS = 1_434  # documents of TagMyNews in the paper, which does not say which
-PROFILES: Sequence[tuple[str, float | None]] = (
-    ("masked", None),
-    ("bfv", None),
-    *(("dp-distributed", epsilon) for epsilon in (8.0, 3.0, 1.0)),
-)
-SEMANTIC, NO_BUDGET = "semantic", "fednmf"  # the last: its answer is of a whole party
-QUICK = ("nmf", "moments", "lda-vi")
-MODELS = (*QUICK, NO_BUDGET, SEMANTIC)
+MODELS, NO_BUDGET = ("nmf", "moments", "lda-vi", SEMANTIC), "fednmf"  # the last: its answer is of a whole party
 _WORDS = "Lists of words are the most frequent ones of a corpus and are taken as public."
 _SAMPLE = "Of TagMyNews 1,434 documents are drawn at random, as many as the paper has; it does not say which."
 _NO_RT = "Rt Polarity is left out."
@@ -76,7 +69,7 @@ SCALES = {
                 "informations": (0.1,),
                 "server_rates": (0.03,),
             },
-            "private": {"documents": 4_000, "models": (("nmf",),), "semantic": ()},
+            "private": {"documents": 4_000, "models": ("nmf",), "seeds": 1},
             "supervised": (PAPERS_TAG_NEWS,),
         },
         (
@@ -106,7 +99,7 @@ SCALES = {
                 "informations": (0.1, 0.5),
                 "server_rates": (0.03, 0.1),
             },
-            "private": {"documents": 4_000, "models": (("nmf",),), "semantic": ()},
+            "private": {"documents": 4_000, "models": MODELS, "seeds": 1},
             "supervised": (PAPERS_TAG_NEWS, None),
         },
         (
@@ -115,8 +108,6 @@ SCALES = {
             "1,000 words (7,076 to 12,393); 2,000 for tuning.",
             "Tables III to V and Fig. 3 are at k = 50 alone (means over 50, 100 and 200; Fig. 3 at 100), with three seeds.",
             "All else has one seed: other k in Fig. 2 (FedAvg and FedAdam), Fig. 4, tuning, and runs under profiles.",
-            "Under profiles `nmf` is trained; `lda-vi`, `moments` and semantic topics are of committed results on "
-            "the same titles.",
             "Fig. 4 at 50 topics, alpha of 0.1, 1 and 10 (the paper's text does not name its values), 10, 30 and 50 clients.",
             _SAMPLE,
             _NO_RT,
@@ -143,7 +134,7 @@ SCALES = {
                 "informations": (0.01, 0.05, 0.1, 0.5),
                 "server_rates": (0.01, 0.03, 0.1),
             },
-            "private": {"documents": None, "models": (MODELS,) * 5, "semantic": (None, 8.0, 3.0, 1.0)},
+            "private": {"documents": None, "models": (*MODELS, NO_BUDGET), "seeds": 5},
             "supervised": (PAPERS_TAG_NEWS, None),
         },
         (_SAMPLE, _NO_RT, _LEARNED, _WORDS),
@@ -158,20 +149,18 @@ def reproduce(
     on_progress: OnProgress | None = None,
     only: Sequence[str] = (),
 ) -> Row:
-    """All tables and figures at a scale. `only` names corpora: corpus=NAME, or corpus=FILE of a labelled one of your own."""
-    if not only:
-        return reproduced(FEDNMF, scale, keep, workers, on_progress)
+    """All tables and figures at a scale, or the rows that fit `only`.
+
+    Corpora alone (corpus=NAME, or corpus=FILE of a labelled one of your own) make all tables and figures of these.
+    """
+    if not only or any(not one.startswith("corpus=") for one in only):
+        return reproduced(FEDNMF, scale, keep, workers, on_progress, only)
     scales = {name: replace(size, sizes=_of_corpora(size.sizes, only)) for name, size in SCALES.items()}
     return reproduced(replace(FEDNMF, scales=scales), scale, keep, workers, on_progress)
 
 
 def _of_corpora(sizes: Mapping[str, Any], only: Sequence[str]) -> Mapping[str, Any]:
-    wanted = []
-    for one in only:
-        name, _, corpus = one.partition("=")
-        if name != "corpus" or not corpus:
-            raise BadSetting("reproduce fednmf", "--only", one, "must be corpus=NAME")
-        wanted.append(corpus)
+    wanted = [one.removeprefix("corpus=") for one in only]
     usual = (max((most or 0 for most, _ in sizes["corpora"].values())) or None, 2)
     chosen = {corpus: sizes["corpora"].get(corpus, usual) for corpus in wanted}
     tuned = {corpus: sizes["tuning"]["corpora"].get(corpus, usual) for corpus in wanted}
@@ -179,7 +168,7 @@ def _of_corpora(sizes: Mapping[str, Any], only: Sequence[str]) -> Mapping[str, A
         **sizes,
         "corpora": chosen,
         "tuning": {**sizes["tuning"], "corpora": tuned},
-        "private": {"models": ()},
+        "private": {"models": (), "seeds": 0},
         "supervised": (),
     }
 
@@ -248,21 +237,14 @@ def _supervised(scale: Scale) -> Iterator[Key]:
 
 
 def _private(scale: Scale) -> Iterator[Key]:
-    for seed, models in enumerate(scale.sizes["private"]["models"]):
-        yield from _private_of_seed(scale, seed, models)
-
-
-def _private_of_seed(scale: Scale, seed: int, models: Sequence[str]) -> Iterator[Key]:
-    documents = scale.sizes["private"]["documents"]
-    place = {"part": PRIVATE, "corpus": "StackOverflow", "documents": documents, "words": 1_000, "topics": 20}
-    usual = {"clients": 10, "alpha": 1.0, "seed": seed, "rounds": 0}
-    for model, (profile, epsilon) in product(models, PROFILES):
-        encrypted, free = profile == "bfv", model == NO_BUDGET
-        slow = model == SEMANTIC and epsilon not in scale.sizes["private"]["semantic"]
-        if slow or (encrypted and (seed > 0 or model not in ("lda-vi", "nmf"))) or (epsilon is not None and free):
-            continue
-        rounds = {"rounds": scale.sizes["rounds"]} if free else {}
-        yield {**place, "method": model, "profile": profile, "epsilon": epsilon, **usual, **rounds}
+    of = scale.sizes["private"]
+    place = {"part": PRIVATE, "corpus": "StackOverflow", "documents": of.get("documents"), "words": 1_000, "topics": 20}
+    for one in under_profiles(of["models"], scale.seeds[: of["seeds"]]):
+        model = one.pop("model")
+        free = model == NO_BUDGET
+        if not free or one["epsilon"] is None:
+            rounds = scale.sizes["rounds"] if free else 0  # or the plan's
+            yield {**place, "method": model, **one, "clients": 10, "alpha": 1.0, "rounds": rounds}
 
 
 def corpora(scale: Scale) -> list[Row]:
@@ -301,5 +283,6 @@ FEDNMF = Experiment(
     make=make,
     findings=findings,
     corpora=corpora,
+    some=("method=FedAdam", "corpus=TagMyNews", "topics=50", "part=main"),
     packages=("numpy", "numba", "scikit-learn"),
 )

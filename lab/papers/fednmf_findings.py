@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
 
-from lab.measuring import Row, committed, mean_with_interval
-from lab.papers.experiment import Claim, Findings, Scale, curves, means, said, verdict
+from lab.measuring import Row, mean_with_interval
+from lab.papers import protected
+from lab.papers.experiment import Claim, Findings, Scale, curves, means, verdict
 from lab.papers.fednmf_rows import (
     CENTRAL_LDA,
     CENTRAL_NMF,
@@ -23,7 +24,7 @@ from lab.papers.fednmf_rows import (
     TUNING,
     WITH_MI,
 )
-from lab.papers.protected import of_frontier
+from lab.papers.protected import Measure
 
 USUAL_TOPICS = 50
 
@@ -56,6 +57,7 @@ def findings(scale: Scale, rows: Sequence[Row]) -> Findings:
     main, other, tuned, ceiling, private = (
         [row for row in rows if row["part"] == part] for part in (MAIN, HETEROGENEOUS, TUNING, SUPERVISED, PRIVATE)
     )
+    private = [{**row, "model": row["method"]} for row in private]
     averaged = _averaged(main)
     at_usual = [row for row in main if row["topics"] == USUAL_TOPICS]
     tables = {
@@ -68,11 +70,7 @@ def findings(scale: Scale, rows: Sequence[Row]) -> Findings:
         "Table V: the first words of the five heaviest topics, StackOverflow": _words(at_usual, scale),
         "Tuning, on more documents and 2,000 words": _tuning(tuned),
         "TagMyNews: a linear SVM that reads all words and learns from labels": _ceiling(ceiling),
-        "Under a profile: StackOverflow, 20 topics, ten clients": _private_table(private),
-        "Other models on titles of StackOverflow: 20 topics, five parties (`private-frontier`)": of_frontier(
-            "StackOverflow titles"
-        ),
-        "Semantic topics of all of StackOverflow: 20 topics, ten parties, central noise (bench `semantic`)": _semantic(),
+        **protected.tables(private, _PROTECTED_MEASURES, _SETTING),
     }
     claims = (
         *_of_main(averaged),
@@ -82,7 +80,12 @@ def findings(scale: Scale, rows: Sequence[Row]) -> Findings:
         *_of_tuning(tuned, ceiling),
         *_of_protection(private),
     )
-    plots = [*_by_topics(main), *_by_megabytes(at_usual), *_by_clients([*other, *at_usual]), *_by_profile(private)]
+    plots = [
+        *_by_topics(main),
+        *_by_megabytes(at_usual),
+        *_by_clients([*other, *at_usual]),
+        *protected.plots(private, _JUDGED, _SETTING),
+    ]
     if len(scale.seeds) < _DRAWN:
         plots = [{**plot, "away": {name: [None] * len(of) for name, of in plot["away"].items()}} for plot in plots]
     return Findings(claims, {title: found for title, found in tables.items() if found}, plots)
@@ -165,32 +168,6 @@ def _ceiling(ceiling: Iterable[Row]) -> list[Row]:
 
 def _many(documents: int | None) -> str:
     return "all" if documents is None else f"{documents:,} documents"
-
-
-def _private_table(private: Sequence[Row]) -> list[Row]:
-    of = ("f1", "accuracy", "we_coherence", "npmi", "diversity", "perplexity", "asked", "megabytes")
-    found = means([_labelled(row) for row in private], ("model", "profile", "epsilon"), [*of[:5], *of[6:]])
-    likely = means(
-        [_labelled(row) for row in private if row.get("perplexity") is not None], ("model", "profile", "epsilon"), of[5:6]
-    )
-    by = {(row["model"], row["profile"], row["epsilon"]): row for row in likely}
-    for row in found:
-        known = by.get((row["model"], row["profile"], row["epsilon"]), {})
-        row |= {name: known.get(name) for name in ("perplexity", "perplexity_away")}
-    return found
-
-
-def _semantic() -> list[Row]:
-    kept = {"masked": "no budget", "epsilon 3": "epsilon 3", "epsilon 1": "epsilon 1", "start": "nothing learned"}
-    by = {row["system"]: row for row in committed("bench-semantic")["means"] if row["corpus"] == "StackOverflow"}
-    return [
-        {"semantic topics": said_as, **{name: by[system][name] for name in ("f1", "npmi", "diversity")}}
-        for system, said_as in kept.items()
-    ]
-
-
-def _labelled(row: Row) -> Row:
-    return {**row, "model": row["method"]}
 
 
 # ---- claims on Tables III and IV -----------------------------------------------------------------------------------------
@@ -466,37 +443,17 @@ def _out_of_reach(corpus: str, ceiling: Sequence[Row]) -> str:
 
 # ---- under profiles ------------------------------------------------------------------------------------------------------
 
-
-def _at(row: Row) -> str:
-    return row["profile"] if row["epsilon"] is None else f"epsilon {row['epsilon']:g}"
+_SETTING = "StackOverflow, 20 topics, ten clients"
+_PROTECTED_MEASURES = ("f1", "accuracy", "we_coherence", "npmi", "diversity", "perplexity")
+_OF_VECTORS = (
+    "Word vectors are of other texts: noise leaves frequent and public words, which are near each other there. By the "
+    "documents themselves (npmi, in the table) coherence falls."
+)
+_JUDGED = (Measure("f1", "macro F1"), Measure("we_coherence", "coherence by word vectors", note=_OF_VECTORS))
 
 
 def _of_protection(private: Sequence[Row]) -> Iterator[Claim]:
-    of = {(row["method"], _at(row), row["seed"]): row for row in private}
-    apart = {m: abs(row["f1"] - of[m, "masked", seed]["f1"]) for (m, at, seed), row in of.items() if at == "bfv"}
-    if apart:
-        yield Claim(
-            "Hiding single answers costs no F1 (not in the paper)",
-            "",
-            "encrypted (`bfv`) beside `masked`: " + ", ".join(f"{model} {gap:.4f}" for model, gap in apart.items()),
-            verdict(gap < 0.01 for gap in apart.values()),
-            "Both open the same sum. Encrypted numbers are rounded in another way.",
-        )
-    for model in dict.fromkeys(row["method"] for row in private):
-        own = {
-            row["at"]: row for row in means([{**r, "at": _at(r)} for r in private if r["method"] == model], ("at",), ("f1",))
-        }
-        without = own.get("masked")
-        if without is None or not any(at.startswith("epsilon") for at in own):
-            continue
-        kept = {at: row["f1"] / without["f1"] for at, row in own.items() if at.startswith("epsilon")}
-        yield Claim(
-            f"A budget for each document (`dp-distributed`) keeps nine tenths of the F1 of `{model}` (not in the paper)",
-            "",
-            f"{said(without, 'f1')} without a budget; " + ", ".join(f"{at}: {said(own[at], 'f1')}" for at in kept),
-            verdict(share >= 0.9 for share in kept.values()),
-            "Kept: " + ", ".join(f"{at} {100 * share:.0f} %" for at, share in kept.items()) + ".",
-        )
+    yield from protected.claims(private, _JUDGED)
     if private:
         yield Claim(
             "FedNMF itself can be trained under a budget for each document (not in the paper)",
@@ -506,13 +463,3 @@ def _of_protection(private: Sequence[Row]) -> Iterator[Claim]:
             "A client answers with the difference of its weights after whole epochs, so a bound is of the client, and not of a "
             "document; the critic couples the documents of a batch. `nmf` asks sums of documents' rows instead, and takes one.",
         )
-
-
-def _by_profile(private: Sequence[Row]) -> Iterator[Row]:
-    found = means([{**row, "at": _at(row)} for row in private], ("method", "at"), ("f1", "we_coherence"))
-    marks = [at for at in ("masked", "bfv", "epsilon 8", "epsilon 3", "epsilon 1") if any(row["at"] == at for row in found)]
-    placed = [{**row, "place": marks.index(row["at"]) + 1} for row in found]
-    for value, y in (("f1", "macro F1"), ("we_coherence", "coherence by word vectors")):
-        if placed:
-            facts = {"figure": "Protection", "title": "StackOverflow, 20 topics", "x": "protection", "y": y}
-            yield {**facts, "bars": True, "marks": marks, **curves(placed, "method", "place", value)}

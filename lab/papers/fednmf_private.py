@@ -6,21 +6,20 @@ import gzip
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from lab.federations import federated
 from lab.keeping import Key
 from lab.measuring import Row
 from lab.papers.fednmf_clients import coherence, file_of, labelled, papers_partition
+from lab.papers.protected import SEMANTIC, cost, trained
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.text_embeddings import TextEmbedder
 from securetm.corpus.tokeniser import prune
 from securetm.models.quality import top_words
 from securetm.quality.measures import classified
 
-SEMANTIC, _HELD_OUT = "semantic", 0.1
+_HELD_OUT = 0.1
 
 
 def private(key: Key) -> Row:
@@ -32,16 +31,7 @@ def private(key: Key) -> Row:
     listed: Sequence[str] | str = "english" if semantic else prune(whole, max_words=key["words"])
     learned_from, held = whole.split(1 - _HELD_OUT, key["seed"])
     parties = papers_partition(learned_from, key["clients"], key["alpha"], key["seed"])
-    training: dict[str, Any] = {"rounds": key["rounds"]} if key["rounds"] else {}
-    tables: dict[str, Any] = {
-        "profile": key["profile"],
-        "seed": key["seed"],
-        "model": {"name": key["method"], "n_topics": key["topics"]},
-        "training": training | ({"vectors": "minilm"} if semantic else {}),
-    }
-    if key["epsilon"] is not None:
-        tables["privacy"] = {"epsilon": key["epsilon"]}
-    run = federated(parties, listed, tables)
+    run = trained(parties, listed, {**key, "model": key["method"]}, key["rounds"])
     judged, left = (some.project(run.words) for some in (whole, held))
     shares = run.model.infer(run.state, judged)
     found = classified(shares, np.asarray(whole.labels))
@@ -49,9 +39,7 @@ def private(key: Key) -> Row:
         "f1": found.macro_f1,
         "accuracy": found.accuracy,
         **coherence(top_words(run.model.topics(run.state)), judged),
-        "megabytes": run.megabytes,
-        "asked": run.rounds,
-        "spent": run.spent,
+        **cost(run),
     }
     if not semantic:
         seen, unseen = left.halves(0)

@@ -13,7 +13,7 @@ from typing import Any
 from lab.keeping import Key
 from lab.measuring import OnProgress, Row
 from lab.papers.experiment import MEDIUM, PAPER, SMALL, Experiment, Scale, reproduced
-from lab.papers.gfedntm_findings import KNOWN, NODES, OF_SUBJECTS, STATED_ALPHA, USUAL_ALPHA, USUAL_ETA, USUAL_SHARED, findings
+from lab.papers.gfedntm_findings import NODES, STATED_ALPHA, USUAL_ALPHA, USUAL_ETA, USUAL_SHARED, findings
 from lab.papers.gfedntm_rows import (
     ADDITIVE,
     AGAIN,
@@ -22,13 +22,16 @@ from lab.papers.gfedntm_rows import (
     BY_GIBBS,
     CENTRAL,
     FEDERATED,
+    KNOWN,
     NOTHING,
+    OF_SUBJECTS,
     PRIOR,
     PRODLDA,
     SHARED,
     VARIATIONAL,
     make,
 )
+from lab.papers.protected import MOMENTS, SEMANTIC, UNTRAINED, under_profiles
 from lab.research_corpora import FILE, SOURCES, research_file
 
 SHARED_TOPICS, ETAS = (5, 10, 15, 30, 40), (0.01, 0.02, 0.03, 0.04, 0.08, 1.0)
@@ -39,6 +42,7 @@ SCENARIOS = {
     BY_GIBBS: (CENTRAL, FEDERATED, ALONE),
     VARIATIONAL: (CENTRAL, ALONE),
 }
+_PROTECTED = {KNOWN: (VARIATIONAL, MOMENTS), OF_SUBJECTS: (VARIATIONAL, MOMENTS, SEMANTIC)}  # those that take a budget
 _EVERYWHERE: Mapping[str, Any] = {"shared": SHARED_TOPICS, "etas": ETAS, "words": 5_000, "topics": 50}
 _ALL = (*((shared, USUAL_ETA) for shared in SHARED_TOPICS), *((USUAL_SHARED, eta) for eta in ETAS))
 _FIXED = "Networks are trained for a fixed number of epochs, not until a quarter of the documents is predicted worse."
@@ -61,6 +65,7 @@ SCALES = {
             "epochs": {PRODLDA: 20, ADDITIVE: 20, BY_GIBBS: 40, VARIATIONAL: 8},
             "beside": {**dict.fromkeys((ADDITIVE, BY_GIBBS), ((5, 0.01), (40, 0.01))), VARIATIONAL: ((5, 0.01),)},
             "stated_alpha": False,
+            "private": {"models": {KNOWN: (VARIATIONAL,), OF_SUBJECTS: ()}, "seeds": 1, "words": 300, "documents": 300},
             "alike": {"shared": (5, 40), "etas": (0.01, 1.0), "documents": 300},
             "subjects": {"documents": 2_000, "words": 1_000, "epochs": 15},
         },
@@ -80,26 +85,25 @@ SCALES = {
         {
             "known": {
                 **_EVERYWHERE,
-                "shared": (5, 10, 40),
-                "etas": (0.01, 0.08),
                 "documents": 600,
                 "validation": 200,
             },
             "epochs": {PRODLDA: 25, ADDITIVE: 25, BY_GIBBS: 60, VARIATIONAL: 10},
             "beside": {
                 ADDITIVE: ((5, 0.01), (10, 0.01)),
-                BY_GIBBS: ((5, 0.01), (10, 0.01), (40, 0.01), (10, 0.08)),
+                BY_GIBBS: (*((shared, USUAL_ETA) for shared in SHARED_TOPICS), (10, 0.08)),
                 VARIATIONAL: ((10, 0.01),),
             },
             "stated_alpha": False,
+            "private": {"models": _PROTECTED, "seeds": 1, "words": 1_000, "documents": 1_000},
             "alike": {"shared": SHARED_TOPICS, "etas": ETAS, "documents": 10_000},
             "subjects": {"documents": 5_000, "words": 2_000, "epochs": 30},
         },
         (
             "600 documents a node (10,000), three seeds (10 runs); 200 documents a node judge (1,000). What all words alike "
             "give is of 10,000 documents a node.",
-            "25 epochs of ProdLDA (100), at K' of 5, 10 and 40 and eta of 0.01 and 0.08. Beside it: additive ProdLDA at K' "
-            "of 5 and 10, `lda` at K' of 5, 10 and 40 and eta of 0.08, `lda-vi` at K' = 10.",
+            "25 epochs of ProdLDA (100). Beside it: additive ProdLDA at K' of 5 and 10, `lda` at every K' and at eta of 0.08, "
+            "`lda-vi` at K' = 10.",
             "5,000 documents of 20 Newsgroups, 2,000 words, 30 epochs.",
             _FIXED,
             _PRIOR,
@@ -115,6 +119,7 @@ SCALES = {
             "epochs": EPOCHS_OF_PAPER,
             "beside": dict.fromkeys((ADDITIVE, BY_GIBBS, VARIATIONAL), _ALL),
             "stated_alpha": True,
+            "private": {"models": _PROTECTED, "seeds": 5, "words": 5_000, "documents": 10_000},
             "alike": {"shared": SHARED_TOPICS, "etas": ETAS, "documents": 10_000},
             "subjects": {"documents": None, "words": 5_000, "epochs": 100},
         },
@@ -123,17 +128,23 @@ SCALES = {
 }
 
 
-def reproduce(scale: str = SMALL, keep: Path | None = None, workers: int = 1, on_progress: OnProgress | None = None) -> Row:
-    """Both figures at a scale."""
-    return reproduced(GFEDNTM, scale, keep, workers, on_progress)
+def reproduce(
+    scale: str = SMALL,
+    keep: Path | None = None,
+    workers: int = 1,
+    on_progress: OnProgress | None = None,
+    only: Sequence[str] = (),
+) -> Row:
+    """Both figures at a scale, or the rows that fit `only`."""
+    return reproduced(GFEDNTM, scale, keep, workers, on_progress, only)
 
 
 # ---- what is made --------------------------------------------------------------------------------------------------------
 
 
 def cases(scale: Scale) -> list[Key]:
-    """Fig. 4; then Fig. 3, setting by setting, so that a process draws documents seldom."""
-    return [*_of_subjects(scale), *_known(scale)]
+    """Fig. 4; then Fig. 3, setting by setting, so that a process draws documents seldom; both under profiles, too."""
+    return [*_of_subjects(scale), *_known(scale), *_known_under_profiles(scale)]
 
 
 def _known(scale: Scale) -> Iterator[Key]:
@@ -171,6 +182,19 @@ def _of_subjects(scale: Scale) -> Iterator[Key]:
     asked = [(AGAIN, 10), *product(NODES, (10, 25)), (SHARED, 10), (SHARED, 25)]
     for seed, (evaluated, topics) in product(scale.seeds, asked):
         yield {"figure": OF_SUBJECTS, "evaluated": evaluated, "topics": topics, "seed": seed, **same}
+    of = scale.sizes["private"]
+    for one in under_profiles(of["models"][OF_SUBJECTS], scale.seeds[: of["seeds"]]):
+        yield {"figure": OF_SUBJECTS, **one, "topics": 10, **same}
+
+
+def _known_under_profiles(scale: Scale) -> Iterator[Key]:
+    of, known = scale.sizes["private"], scale.sizes["known"]
+    place = {"shared": USUAL_SHARED, "eta": USUAL_ETA, "alpha": USUAL_ALPHA, "topics": known["topics"]}
+    sizes = {name: of[name] for name in ("words", "documents")} | {"validation": known["validation"]}
+    for one in under_profiles(of["models"][KNOWN], scale.seeds[: of["seeds"]]):
+        yield {"figure": KNOWN, **one, **place, **sizes}
+    for seed in scale.seeds[: of["seeds"]]:
+        yield {"figure": KNOWN, "model": PRIOR, "profile": UNTRAINED, "epsilon": None, "seed": seed, **place, **sizes}
 
 
 def corpora(scale: Scale) -> list[Row]:
@@ -210,4 +234,5 @@ GFEDNTM = Experiment(
     make=make,
     findings=findings,
     corpora=corpora,
+    some=("model=lda", "shared=5", "scenario=federated"),
 )

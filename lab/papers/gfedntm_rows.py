@@ -18,6 +18,7 @@ from scipy.special import softmax
 from lab.bench.semantic import labelled
 from lab.keeping import Key
 from lab.measuring import Row
+from lab.papers.protected import UNTRAINED, cost, trained
 from lab.peers.prodlda import DenseTraining, one_thread
 from lab.research_corpora import by_subject
 from lab.synthetic_documents import LdaNodes, SyntheticNodes, lda_nodes
@@ -32,6 +33,7 @@ from securetm.models.neural.contextual import CombinedTM
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.quality import named_topics
 
+KNOWN, OF_SUBJECTS = "Figure 3", "Figure 4"
 ALONE, CENTRAL, FEDERATED, NOTHING = "non-collaborative", "centralised", "federated", "nothing learned"
 PRODLDA, ADDITIVE, BY_GIBBS, VARIATIONAL = "ProdLDA", "additive ProdLDA", "lda", "lda-vi"
 PRIOR, ALIKE = "another draw of the prior", "all words alike"
@@ -39,13 +41,17 @@ AGAIN, SHARED = "the same nodes, trained again", "federated"  # what stands besi
 BATCH, NODE_BATCH = 64, 32
 FEDERATED_RATE = CombinedTM.federated_defaults["learning_rate"]
 AUTHORS: Mapping[str, Any] = {"rate": 2e-3, "beta1": 0.99, "theta_dropout": 0.2, "batch": BATCH}
+_DRAWN = ("seed", "shared", "eta", "alpha", "words", "topics", "documents", "validation")  # what nodes are drawn by
 _OTHER_DRAW, _OTHER_SEED, _DESCRIBED, _MOST_DENSE = 10_000, 20_000, 10, 2_000
 
 
 def make(key: Key) -> Row:
     """The row of a case of either figure."""
+    known = key["figure"] == KNOWN
     with one_thread():
-        return known_topics(key) if key["figure"] == "Figure 3" else subject_topics(key)
+        if key.get("profile"):
+            return known_under_profile(key) if known else subjects_under_profile(key)
+        return known_topics(key) if known else subject_topics(key)
 
 
 # ---- Fig. 3: documents with known topics ---------------------------------------------------------------------------------
@@ -61,23 +67,40 @@ class Learned:
 
 def known_topics(key: Key) -> Row:
     """How near topics and documents' similarities are to the true ones. Of nodes alone it is the mean over the nodes."""
-    nodes = _nodes(*(key[name] for name in ("seed", "shared", "eta", "alpha", "words", "topics", "documents", "validation")))
+    nodes = _nodes(*(key[name] for name in _DRAWN))
     model, scenario = key["model"], key["scenario"]
-    tried = Corpus.concat(list(nodes.validation.values()))
-    true = np.concatenate(list(nodes.validation_theta.values()))
     if model == PRIOR:
-        other = lda_nodes(nodes.settings, key["seed"] + _OTHER_DRAW)
-        return {
-            **of_topics(nodes.beta, other.beta),
-            **of_documents(true, np.concatenate(list(other.validation_theta.values()))),
-        }
+        return _other_draw(nodes, key)
+    tried = Corpus.concat(list(nodes.validation.values()))
     parts = list(nodes.train.values())
     read = parts if scenario == ALONE else [Corpus.concat(parts)]
     found = []
     for corpus in read:
         learned = _together(nodes, key) if scenario == FEDERATED else _learned(corpus, key)
-        found.append({**of_topics(nodes.beta, learned.topics), **of_documents(true, learned.shares(tried))})
+        found.append(_scores(nodes, learned.topics, learned.shares(tried)))
     return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+
+
+def known_under_profile(key: Key) -> Row:
+    """The same of one federation of the nodes under a profile."""
+    nodes = _nodes(*(key[name] for name in _DRAWN))
+    if key["profile"] == UNTRAINED:
+        return _other_draw(nodes, key)
+    tried = Corpus.concat(list(nodes.validation.values()))
+    run = trained(nodes.train, tried.vocabulary, key)
+    place = {word: n for n, word in enumerate(tried.vocabulary)}
+    topics = _over_all(run.model.topics(run.state), np.array([place[word] for word in run.words]), len(place))
+    return {**_scores(nodes, topics, run.model.infer(run.state, tried.project(run.words))), **cost(run)}
+
+
+def _other_draw(nodes: SyntheticNodes, key: Key) -> Row:
+    other = lda_nodes(nodes.settings, key["seed"] + _OTHER_DRAW)
+    return _scores(nodes, other.beta, np.concatenate(list(other.validation_theta.values())))
+
+
+def _scores(nodes: SyntheticNodes, topics: Array, shares: Array) -> Row:
+    true = np.concatenate(list(nodes.validation_theta.values()))
+    return {**of_topics(nodes.beta, topics), **of_documents(true, shares)}
 
 
 def of_topics(true: Array, found: Array) -> Row:
@@ -198,6 +221,16 @@ def subject_topics(key: Key) -> Row:
         found[name] = mean_least(_described(key, name, key["reference_topics"]), theirs, subjects.vectors)
     others = [away for name, away in found.items() if name != asked]
     return {**found, "mean": float(np.mean(others))}
+
+
+def subjects_under_profile(key: Key) -> Row:
+    """How far each node's own topics are from those of one federation of the nodes under a profile."""
+    subjects = _subjects(key["corpus"], key["documents"], key["words"])
+    run = trained(subjects.parties, next(iter(subjects.parties.values())).vocabulary, key)
+    theirs = named_topics(run.model.topics(run.state), run.words, _DESCRIBED)
+    own = {name: _described(key, name, key["reference_topics"]) for name in subjects.parties}
+    found = {name: mean_least(topics, theirs, subjects.vectors) for name, topics in own.items()}
+    return {**found, "mean": float(np.mean(list(found.values()))), **cost(run)}
 
 
 def mean_least(own: list[list[str]], others: list[list[str]], vectors: WordVectors) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,11 @@ from lab.keeping import Key
 from lab.measuring import OnProgress, Row
 from lab.papers.experiment import MEDIUM, PAPER, SMALL, Experiment, Scale, reproduced
 from lab.papers.iftm_findings import findings
-from lab.papers.iftm_rows import ALIGNED, ALONE, MATCHED, WITHOUT, make, split
+from lab.papers.iftm_rows import ALIGNED, ALONE, MATCHED, PROTECTED, WITHOUT, make, split
+from lab.papers.protected import MOMENTS, SEMANTIC, UNTRAINED, under_profiles
 
 MODELS, EPSILONS, TAU = ("lda", "sentence-lda"), (8.0, 9.0, 10.0, 11.0), 0.2
+PRIVATE = ("lda-vi", MOMENTS, SEMANTIC)  # models that take a budget for each document
 CONTINUOUS, DISCRETE = "continuous", "discrete"
 _CORPUS = (
     "Documents are of 20 Newsgroups over public words (the paper's corpus of 208,037 documents is not public), dealt "
@@ -32,7 +34,7 @@ SCALES = {
         {
             "documents": 900, "words": 500, "topics": (20,), "sweeps": 10, "rounds": 5, "synchronised": 60, "epochs": 40,
             "epsilons": (8.0, 11.0), "taus": (0.8,), "tau_epsilons": (11.0,), "four": (None,), "models": ("lda",),
-            "all_epsilons": True,
+            "all_epsilons": True, "private": {"models": ("lda-vi",), "documents": 4_000, "seeds": 1},
         },
         ("900 documents (208,037), 500 words, one seed; `lda` alone; epsilon 8 and 11.", _CORPUS, _CLASSES, _NO_SPEECH),
     ),
@@ -43,6 +45,7 @@ SCALES = {
             "documents": 1_200, "words": 600, "topics": (20, 60), "sweeps": 10, "rounds": 5, "synchronised": 100,
             "epochs": 60, "epsilons": EPSILONS, "taus": (0.4, 0.8), "tau_epsilons": (8.0, 11.0),
             "four": (None, 11.0), "models": MODELS, "all_epsilons": False,
+            "private": {"models": PRIVATE, "documents": 18_821, "seeds": 3},
         },
         (
             "1,200 documents (208,037), 600 words; three seeds.",
@@ -59,23 +62,30 @@ SCALES = {
             "epochs": 200, "epsilons": EPSILONS,
             "taus": (0.1, 0.4, 0.6, 0.8), "tau_epsilons": EPSILONS, "four": (None, *EPSILONS),
             "models": MODELS, "all_epsilons": True,
+            "private": {"models": PRIVATE, "documents": 18_821, "seeds": 5},
         },
         ("18,821 documents (208,037).", _MORE, _CORPUS, _CLASSES, _NO_SPEECH),
     ),
 }  # fmt: skip
 
 
-def reproduce(scale: str = SMALL, keep: Path | None = None, workers: int = 1, on_progress: OnProgress | None = None) -> Row:
-    """All figures at a scale."""
-    return reproduced(IFTM, scale, keep, workers, on_progress)
+def reproduce(
+    scale: str = SMALL,
+    keep: Path | None = None,
+    workers: int = 1,
+    on_progress: OnProgress | None = None,
+    only: Sequence[str] = (),
+) -> Row:
+    """All figures at a scale, or the rows that fit `only`."""
+    return reproduced(IFTM, scale, keep, workers, on_progress, only)
 
 
 # ---- what is made ----------------------------------------------------------------------------------------------------
 
 
 def cases(scale: Scale) -> list[Key]:
-    """Seed by seed, so that a run that is stopped has something of everything."""
-    return [key for seed in scale.seeds for key in _of_seed(scale, seed)]
+    """Seed by seed, so that a run that is stopped has something of everything; last, those under a profile."""
+    return [*(key for seed in scale.seeds for key in _of_seed(scale, seed)), *_under_profiles(scale)]
 
 
 def _of_seed(scale: Scale, seed: int) -> Iterator[Key]:
@@ -117,6 +127,15 @@ def _matched(of: Mapping[str, Any], place: Row, epsilon: float | None, tau: floa
     }  # fmt: skip
 
 
+def _under_profiles(scale: Scale) -> Iterator[Key]:
+    of = scale.sizes["private"]
+    place = {"documents": of["documents"], "words": scale.sizes["words"], "parties": 4, "topics": scale.sizes["topics"][0]}
+    for one in under_profiles(of["models"], scale.seeds[: of["seeds"]]):
+        yield {"trained": PROTECTED, **one, **place}
+    for seed in scale.seeds[: of["seeds"]]:
+        yield {"trained": PROTECTED, "model": WITHOUT, "profile": UNTRAINED, "epsilon": None, "seed": seed, **place}
+
+
 def corpora(scale: Scale) -> list[Row]:
     """What was learned from, with the first seed. It refuses at once where the corpus is not there."""
     found = []
@@ -153,5 +172,6 @@ IFTM = Experiment(
     make=make,
     findings=findings,
     corpora=corpora,
+    some=("model=lda", "party=P3", "topics=60"),
     packages=("numpy", "numba", "scikit-learn"),
 )

@@ -7,9 +7,10 @@ from itertools import pairwise, product
 from math import exp
 
 from lab.measuring import Row, committed, mean_with_interval
+from lab.papers import protected
 from lab.papers.experiment import Claim, Findings, Scale, curves, means, pivoted, said, verdict
-from lab.papers.iftm_rows import ALIGNED, ALONE, MATCHED, WITHOUT
-from lab.papers.protected import of_frontier
+from lab.papers.iftm_rows import ALIGNED, ALONE, MATCHED, PROTECTED, WITHOUT
+from lab.papers.protected import Measure
 
 PARTIES = ("P1", "P2", "P3")
 # Table 3: precision in per cent
@@ -20,11 +21,18 @@ THEIRS: Mapping[tuple[str, str], float] = {
 }  # fmt: skip
 _CLEAR = "matched, no noise"
 THEIR_PLAIN, USUAL_TAU, MOST, LEAST = 75.67, 0.2, 11.0, 8.0
+_SETTING = "20 Newsgroups, 20 topics, four parties"
+_JUDGED = (
+    Measure("perplexity", "perplexity", less=True, digits=0),
+    Measure("precision", "precision of the classifier", digits=3),
+)
 _NGRAMS = "reproduce-adapted-ngrams"
 
 
 def findings(scale: Scale, rows: Sequence[Row]) -> Findings:
     """Tables, plots and verdicts."""
+    private = [{**row, "perplexity": _perplexity(row)} for row in rows if row["trained"] == PROTECTED]
+    rows = [row for row in rows if row["trained"] != PROTECTED]
     every = [{"model": model, **row} for row in rows for model in scale.sizes["models"] if row.get("model", model) == model]
     named = [{**row, "who": _who(row), "perplexity": _perplexity(row)} for row in every]
     three, four = ([row for row in named if row["parties"] == n] for n in (3, 4))
@@ -41,9 +49,7 @@ def findings(scale: Scale, rows: Sequence[Row]) -> Findings:
         ),
         "What epsilon promises": _promises(rows),
         "Section 4.5: perplexity of trigrams beside topics (committed result `adapted-ngrams`)": _ngrams(),
-        "Protection of documents on the same corpus, 20 topics (committed result `private-frontier`)": of_frontier(
-            "20 Newsgroups"
-        ),
+        **protected.tables(private, ("perplexity", "precision", "npmi", "diversity"), _SETTING),
     }
     claims = (
         *_scarcity(best),
@@ -54,6 +60,7 @@ def findings(scale: Scale, rows: Sequence[Row]) -> Findings:
         *_language(),
         *_laws(usual),
         *_guarantee(rows),
+        *protected.claims(private, _JUDGED),
     )
     plots = [
         _bars(best, "perplexity", "perplexity, less is better", "Figure 5", "Everybody's words"),
@@ -61,6 +68,7 @@ def findings(scale: Scale, rows: Sequence[Row]) -> Findings:
         *_round_plots(usual, four),
     ]
     plots.append(_bars(best, "precision", "macro precision", "Table 3", "A classifier with topic features"))
+    plots += protected.plots(private, _JUDGED, _SETTING)
     return Findings(claims, {title: lines for title, lines in tables.items() if lines}, plots)
 
 

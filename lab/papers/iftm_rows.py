@@ -18,16 +18,20 @@ from lab.documents import per_word
 from lab.keeping import Key
 from lab.measuring import Row
 from lab.papers.fednmf_rows import narrow
-from lab.research_corpora import SUBJECTS, public_words, read_newsgroups
+from lab.papers.protected import SEMANTIC, UNTRAINED, cost, trained
+from lab.research_corpora import FILE, SUBJECTS, public_words, read_newsgroups, research_file
 from lab.training import exact_sum
 from securetm.contracts import Answer, Array, Memory, State, TopicModel
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.readers import read_corpus
+from securetm.corpus.text_embeddings import TextEmbedder
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments
 from securetm.models.quality import diversity, document_npmi, top_words
 from securetm.plans.profiles import make_model
 
 ALONE, MATCHED, ALIGNED, WITHOUT = "one party alone", "iFTM, matched", "synchronised at every iteration", "no topic model"
+PROTECTED = "under a profile"
 SHARES = {3: (29_723, 59_445, 89_169), 4: (28_000, 57_000, 80_000, 13_337)}  # documents of the paper's parties
 _TESTED = 1 / 7  # of the documents judges, as in the paper
 _MIXED = 0.5  # of the documents are dealt out by chance, the others by their labels
@@ -37,6 +41,8 @@ _CLASSIFIED, _BESIDE = 600, 0.3  # documents of the parties with a known subject
 
 def make(key: Key) -> Row:
     """The row of a case."""
+    if key["trained"] == PROTECTED:
+        return under_profile(key)
     place = split(key["documents"], key["words"], key["parties"], key["seed"])
     if key["trained"] == WITHOUT:
         lengths = np.concatenate([documents.lengths() for documents in place.parties.values()])
@@ -46,11 +52,25 @@ def make(key: Key) -> Row:
     model: Any = None
     for after, model, state in _learned(place, key):
         row[f"likelihood_after_{after}"] = round(likelihood(model, state, place.tested), 4)
-    top = top_words(model.topics(state))
-    shares = [model.infer(state, documents) for documents in (place.known, place.tested)]
-    return row | {
-        "likelihood": row[f"likelihood_after_{after}"],
-        "topics_found": len(model.topics(state)),
+    return row | {"likelihood": row[f"likelihood_after_{after}"], **_of_topics(place, model, state)}
+
+
+def under_profile(key: Key) -> Row:
+    """The same of one federation of the parties under a profile. Topics of embeddings predict no words."""
+    embedded = key["model"] == SEMANTIC
+    place = split(key["documents"], key["words"], key["parties"], key["seed"], embedded)
+    if key["profile"] == UNTRAINED:
+        return {"precision": round(precision(place, None), 4)}
+    run = trained(place.parties, place.tested.vocabulary, key)
+    row = {} if embedded else {"likelihood": round(likelihood(run.model, run.state, place.tested), 4)}
+    return {**row, **_of_topics(place, run.model, run.state), **cost(run)}
+
+
+def _of_topics(place: Place, model: TopicModel, state: State) -> Row:
+    topics = model.topics(state)
+    top, shares = top_words(topics), [model.infer(state, documents) for documents in (place.known, place.tested)]
+    return {
+        "topics_found": len(topics),
         "precision": round(precision(place, (shares[0], shares[1])), 4),
         "npmi": round(float(document_npmi(top, place.tested.counts).mean()), 4),
         "diversity": round(float(diversity(top)), 4),
@@ -70,12 +90,12 @@ class Place:
 
 
 @lru_cache(2)
-def split(documents: int, words: int, parties: int, seed: int) -> Place:
+def split(documents: int, words: int, parties: int, seed: int, embedded: bool = False) -> Place:
     """Parts of 20 Newsgroups over public words, with as unequal shares as the paper's parties have.
 
     Half of the documents are dealt out in the order of their labels, so that each party has subjects of its own.
     """
-    raw = read_newsgroups()
+    raw = read_corpus(research_file(FILE), embed=TextEmbedder().embed) if embedded else read_newsgroups()
     rng = np.random.default_rng(seed)
     whole = raw.select(np.sort(rng.permutation(len(raw))[:documents])).project(public_words(words))
     whole = whole.select(np.flatnonzero(whole.lengths() > 0))

@@ -29,7 +29,6 @@ _NEEDLESS = (  # all but the shapes of points, whose names are an m and digits
 _FONTS = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
-    "svg.hashsalt": "securetm",
     "font.family": "DejaVu Sans",  # comes with matplotlib, so that places are the same everywhere
     "font.size": 11,
     "text.parse_math": False,
@@ -47,14 +46,14 @@ def figures_of(result: Row) -> dict[str, list[Row]]:
     return figures
 
 
-def svg(title: str, plots: Sequence[Row]) -> str:
-    """The figure as a drawing that stands alone or in a page, in the colours of either."""
+def svg(title: str, plots: Sequence[Row], across: int = _ACROSS) -> str:
+    """The figure as a drawing that stands alone or in a page, in the colours of either; `across` panels beside each other."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     drawn = io.StringIO()
-    drawing = _drawing(plots, _INK, _RULE, _SERIES)
-    with matplotlib.rc_context(_STYLE):
+    drawing = _drawing(plots, _INK, _RULE, _SERIES, across)
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": f"securetm {across}"}):  # names of two drawings in one page differ
         FigureCanvasSVG(drawing).print_svg(drawn, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     wide, tall = (round(side * 72) for side in drawing.get_size_inches())
     said = "; ".join(f"{plot['title']}: {plot['y']} by {plot['x']}, of {', '.join(_named(plot))}" for plot in plots)
@@ -108,13 +107,13 @@ def _inner(drawn: io.StringIO) -> str:
 # ---- the drawing ---------------------------------------------------------------------------------------------------------
 
 
-def _drawing(plots: Sequence[Row], ink: str, rule: str, colours: Sequence[str]) -> Any:
+def _drawing(plots: Sequence[Row], ink: str, rule: str, colours: Sequence[str], across: int = _ACROSS) -> Any:
     import matplotlib
     from matplotlib.figure import Figure
 
     names = list(dict.fromkeys(name for plot in plots for name in _named(plot)))
     shapes = list(dict.fromkeys(point["shape"] for plot in plots for point in plot.get("points", ())))
-    across = min(_ACROSS, len(plots))
+    across = min(across, len(plots))
     panel, high = _PANEL if len(plots) > 1 else _ALONE
     wide, listed = across * panel, names + shapes
     columns = min(len(listed), max(1, wide // (_SAMPLE + _LETTER * max(map(len, listed)))))

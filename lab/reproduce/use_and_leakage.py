@@ -3,7 +3,7 @@
 Use is how well a classifier tells the labels of documents that nobody trained on from their topics, over the best model
 without protection. Leakage is what the best attack of a kind gets of the very run, over guessing. Half of the documents are
 held out, and among these and as many members the attacker tells members. Where no attack of a kind is made for a model, or
-finds nothing to try, the run has no point. Networks are left out: they take thousands of rounds, and each is audited.
+finds nothing to try, the run has no point. A network is trained without a budget alone: with one it takes thousands of rounds.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ from securetm.stages import Unwatched
 CORPORA: Mapping[str, tuple[str, int]] = {"StackOverflow titles": (PUBLIC[1], 10_000), "20 Newsgroups": (FILE, 8_000)}
 PARTIES, TOPICS, WORDS, HELD_OUT, DELTA = 5, 20, 800, 0.5, 1e-5
 RARE_WORDS, RARE = 400, (2, 3)  # words of the list that so many of the other documents have
-MODEL_ROUNDS: Mapping[str, int] = {"semantic": 8, "moments": 1, "lda": 30}  # without a budget
+MODEL_ROUNDS: Mapping[str, int] = {"semantic": 8, "moments": 1, "lda": 30, "prodlda": 300}  # without a budget
 OPEN, SHADOWS = "open", 10  # models that the attacker trains
+NETWORKS = ("prodlda",)
 PROTECTIONS: Mapping[str, tuple[str, float]] = {  # the profile and its epsilon
     OPEN: (OPEN, 0.0),
     "masked": ("masked", 0.0),
@@ -48,7 +49,8 @@ PROTECTIONS: Mapping[str, tuple[str, float]] = {  # the profile and its epsilon
     "dp-distributed, epsilon 3": ("dp-distributed", 3.0),
 }
 READER = "model reader"  # who has the model alone; texts are looked for by roles of the run, who see its sums
-TEXTS, MEMBERS, FALSE_ALARMS = "texts", "members", 0.01
+TEXTS, MEMBERS, MEMBERS_OFTEN = "texts", "members", "members_at_1_percent"
+FALSE_ALARMS: Mapping[str, float] = {MEMBERS: 0.001, MEMBERS_OFTEN: 0.01}
 MEASURES: Mapping[str, tuple[str, ...]] = {  # by what an attack looks for: what documents say, or who took part
     TEXTS: (
         "documents recovered exactly",
@@ -58,7 +60,12 @@ MEASURES: Mapping[str, tuple[str, ...]] = {  # by what an attack looks for: what
         "words of one document alone whose nearest row is of the same document",
         "rare words whose likeliest companion is of the same document",
     ),
-    MEMBERS: tuple(f"members told at 1 % false alarms ({how})" for how in ("likelihood ratio", "loss", "word counts")),
+    **{
+        kind: tuple(
+            f"members told at {100 * share:g} % false alarms ({how})" for how in ("likelihood ratio", "loss", "word counts")
+        )
+        for kind, share in FALSE_ALARMS.items()
+    },
 }
 ATTACKS = (
     "centre_difference", "centre_inversion", "centre_updates", "decoder_inversion", "embedding_inversion",
@@ -74,6 +81,7 @@ def reproduce(
     keys: list[Key] = [
         {"corpus": corpus, "model": model, "protection": protection}
         for corpus, model, protection in product(CORPORA, MODEL_ROUNDS, PROTECTIONS)
+        if model not in NETWORKS or not PROTECTIONS[protection][1]
     ]
     wanted = [key for key in keys if fits(key, only, "use-and-leakage")]
     if not wanted:
@@ -130,8 +138,8 @@ def _row(key: Key) -> Row:
         found = audit(_attempts(), run.path, minutes=None, workers=1).findings
     own = [one for one in found if one.run.profile == PROTECTIONS[key["protection"]][0]]
     leaks = {
-        kind: _best([one for one in own if (one.attempt.adversary == READER) == (kind == MEMBERS)], measures)
-        for kind, measures in MEASURES.items()
+        kind: _best([one for one in own if (one.attempt.adversary == READER) == (kind in FALSE_ALARMS)], kind)
+        for kind in MEASURES
     }
     return {
         "spent": result["spent"][0]["epsilon"],
@@ -163,13 +171,13 @@ def _attempts() -> AuditPlan:
     return dataclasses.replace(plan, trials=trials, refusals=(), moves=())
 
 
-def _best(found: Sequence[Finding], measures: Sequence[str]) -> Row:
+def _best(found: Sequence[Finding], kind: str) -> Row:
     """What the best attack gets over guessing, with its interval and what a perfect one would; nothing where none was made."""
     gained = [
-        (one, measured, _guessed(one, measured))
+        (one, measured, FALSE_ALARMS.get(kind) or _by_chance(one, measured))
         for one in found
         for measured in (one.outcome.measured, *one.outcome.beside)
-        if measured.measure in measures and measured.value is not None and measured.of != 0
+        if measured.measure in MEASURES[kind] and measured.value is not None and measured.of != 0
     ]
     if not gained:
         return {}
@@ -179,10 +187,8 @@ def _best(found: Sequence[Finding], measures: Sequence[str]) -> Row:
     return {"attack": best.attempt.attack, "measure": measured.measure, "adversary": best.attempt.adversary, **over}
 
 
-def _guessed(one: Finding, measured: Measured) -> float:
-    """What guessing gets: of members what is allowed of false alarms, else what the same attack got on random numbers."""
-    if measured.measure in MEASURES[MEMBERS]:
-        return FALSE_ALARMS
+def _by_chance(one: Finding, measured: Measured) -> float:
+    """What the same attack got on random numbers, where it was tried on some."""
     chance = one.outcome.chance
     same = chance is not None and chance.measure == measured.measure
     return (chance.value if same and chance else measured.by_chance) or 0.0
@@ -211,14 +217,14 @@ def with_ratio(row: Row, rows: Sequence[Row]) -> Row:
 
 FIGURE = "What protections cost, and what attacks still get"
 _AXES = {
-    TEXTS: "of texts, what the coordinator's best attack finds, over guessing",
-    MEMBERS: "members that a reader of the model tells at 1 % false alarms",
+    TEXTS: "texts that the coordinator's best attack finds, over guessing",
+    MEMBERS: "members told from the model at 0.1 % false alarms",
 }
 
 
 def plots(rows: Sequence[Row]) -> list[Row]:
     """Four panels: each corpus by each kind of attack. A run without such an attack has no point."""
-    return [_panel(corpus, kind, rows) for corpus, kind in product(dict.fromkeys(row["corpus"] for row in rows), MEASURES)]
+    return [_panel(corpus, kind, rows) for corpus, kind in product(dict.fromkeys(row["corpus"] for row in rows), _AXES)]
 
 
 def _panel(corpus: str, kind: str, rows: Sequence[Row]) -> Row:

@@ -16,7 +16,7 @@ from mkdocs.exceptions import PluginError
 
 from docs.generate import cluster_page, paper_pages, scale_page, semantic_page
 from docs.generate.choice_page import FILE as FILE_OF_CHOICE
-from docs.generate.choice_page import PICTURE, USE, USE_ROWS, choice_page, picture, use_picture, use_rows
+from docs.generate.choice_page import PICTURE, USE, USE_NARROW, USE_ROWS, choice_page, picture, use_picture, use_rows
 from docs.generate.command_page import FILE, command_page
 from docs.generate.error_pages import error_pages
 from docs.generate.folder_pages import profiles
@@ -133,6 +133,7 @@ def test_the_decision_path_is_that_of_the_command() -> None:
     assert page == choice_page(), told
     assert PICTURE.read_text("utf-8") == picture(), told
     assert USE.read_text("utf-8") == use_picture(), told
+    assert USE_NARROW.read_text("utf-8") == use_picture(1), told
     assert USE_ROWS.read_text("utf-8") == use_rows(), told
     for name in profiles():
         assert f"| [`{name}`](../protocols/profiles/{name}.toml) |" in page, name  # in the table of costs

@@ -35,7 +35,7 @@ FEW: dict[str, Any] = {
     "clients": (5,),
     "alphas": (0.1,),
     "tuning": {**SCALES["small"].sizes["tuning"], "corpora": {MINE: (60, 1)}, "words": 60},
-    "private": {"models": ()},
+    "private": {"models": (), "seeds": 0},
     "supervised": (),
 }
 

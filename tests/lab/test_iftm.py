@@ -16,7 +16,8 @@ from lab.papers import iftm_rows
 from lab.papers.experiment import HOLDS, NOT_HERE, reproduced
 from lab.papers.iftm import IFTM, SCALES, cases
 from lab.papers.iftm_findings import findings
-from lab.papers.iftm_rows import ALONE, MATCHED, SHARES, WITHOUT, make, noised, split
+from lab.papers.iftm_rows import ALONE, MATCHED, PROTECTED, SHARES, WITHOUT, make, noised, split
+from lab.papers.protected import UNTRAINED
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments
@@ -25,7 +26,7 @@ from ..federation.conftest import FIVE, texts
 
 FEW: dict[str, Any] = {
     **SCALES["small"].sizes, "documents": 140, "words": 60, "topics": (3,), "sweeps": 2, "rounds": 2, "synchronised": 3,
-    "epochs": 3,
+    "epochs": 3, "private": {"models": (), "documents": 140, "seeds": 0},
 }  # fmt: skip
 
 
@@ -80,6 +81,15 @@ def test_without_noise_a_word_is_worth_more(model: str) -> None:
 
 
 @pytest.mark.usefixtures("few")
+def test_a_federation_under_a_profile_is_judged_alike() -> None:
+    row, floor = (make({**case(trained=PROTECTED, model="lda-vi", parties=4), "profile": at}) for at in ("open", UNTRAINED))
+    assert 0 <= floor["precision"] <= 1
+    assert row["asked"] >= 1
+    assert row["likelihood"] < 0
+    assert 0 <= row["precision"] <= 1
+
+
+@pytest.mark.usefixtures("few")
 def test_a_tiny_scale_has_every_figure_and_goes_on(tmp_path: Path) -> None:
     tiny = replace(SCALES["small"], sizes=FEW)
     result = reproduced(replace(IFTM, scales={"small": tiny}), "small", tmp_path / "kept.jsonl")
@@ -99,9 +109,10 @@ def made_up(federated: float) -> list[Row]:
         if key["trained"] == WITHOUT:
             rows.append({**key, "precision": 0.5, "median_words": 60.0, "long_words": 200.0})
             continue
-        value = -7.0 if key["trained"] == ALONE else federated + 0.01 * (key.get("epsilon") or 12)
+        value = -7.0 if key["trained"] in (ALONE, PROTECTED) else federated + 0.01 * (key.get("epsilon") or 12)
         way = {f"likelihood_after_{after}": value for after in key.get("after", ())}
         rows.append({**key, **way, "likelihood": value, "precision": 0.6, "topics_found": 20, "npmi": 0.1, "diversity": 0.5})
+        rows[-1] |= {"asked": 1, "megabytes": 1.0}
     return rows
 
 

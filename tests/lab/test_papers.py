@@ -31,9 +31,13 @@ from lab.papers.experiment import (
     reproduced,
     verdict,
 )
+from lab.papers.fednmf import FEDNMF
+from lab.papers.gfedntm import GFEDNTM
+from lab.papers.iftm import IFTM
 from lab.papers.pictures import png, svg
+from lab.papers.protected import Measure, claims, plots, tables, under_profiles
 from lab.papers.written import write_files
-from securetm.errors import NotFound
+from securetm.errors import BadSetting, NotFound
 
 from . import squares
 from .test_commands import refused
@@ -64,7 +68,15 @@ def cases(scale: Scale) -> list[Key]:
 
 SCALES = {name: Scale(name, (0, 1), {"numbers": (1, 2, 3)}, ("three numbers",)) for name in ("small", "medium")}
 SQUARES = Experiment(
-    "squares", "On squares", "Squares numbers.", SCALES, cases, squared, found, lambda _: [{"corpus": "none", "documents": 0}]
+    "squares",
+    "On squares",
+    "Squares numbers.",
+    SCALES,
+    cases,
+    squared,
+    found,
+    lambda _: [{"corpus": "none", "documents": 0}],
+    ("n=2",),
 )
 
 
@@ -95,6 +107,26 @@ def test_a_killed_run_goes_on_where_it_was_and_says_what_it_is() -> None:
     assert line["square_away"] == pytest.approx(12.706 * 0.5, rel=1e-4)
     with pytest.raises(NotFound):
         reproduced(SQUARES, "huge")
+
+
+@pytest.mark.usefixtures("nothing_made")
+def test_some_rows_are_made_alone_and_serve_the_whole() -> None:
+    some = reproduced(SQUARES, "small", only=("n=2", "seed=0", "seed=1"))
+    assert [row["square"] for row in some["rows"]] == [4, 5]
+    assert "claims" not in some
+    MADE.extend([{}] * 4)  # beyond the one that is cut off
+    reproduced(SQUARES, "small")
+    assert len(MADE) == 2 + 4 + 4  # those of n = 1 and 3
+    for wrong in ("n=4", "colour=red"):
+        with pytest.raises(BadSetting):
+            reproduced(SQUARES, "small", only=(wrong,))
+
+
+@pytest.mark.parametrize("experiment", [FEDNMF, GFEDNTM, IFTM], ids=lambda one: one.name)
+def test_the_rows_that_a_page_names_are_there(experiment: Experiment) -> None:
+    wanted = dict(one.split("=") for one in experiment.some)
+    rows = lab.measuring.committed(f"papers-{experiment.name}-medium")["rows"]
+    assert [row for row in rows if all(str(row.get(field)) == value for field, value in wanted.items())]
 
 
 def test_workers_end_with_the_run_that_is_killed(tmp_path: Path) -> None:
@@ -151,6 +183,24 @@ def test_pictures_need_no_other_file_and_follow_the_page() -> None:
 
 def test_a_verdict_is_of_all_comparisons() -> None:
     assert [verdict(held) for held in ([True], [True, False], [False])] == [HOLDS, IN_PART, NOT_HERE]
+
+
+def test_what_protection_costs_is_told_by_each_measure() -> None:
+    kept = {"masked": 1.0, "bfv": 1.0, "epsilon 8": 0.95, "epsilon 3": 0.92, "epsilon 1": 0.5}
+    rows = [
+        {**one, "f1": 0.8 * kept[at], "perplexity": 100 / kept[at], "asked": 3, "megabytes": 1.0}
+        for one in under_profiles(("nmf",), (0, 1))
+        if (at := one["profile"] if one["epsilon"] is None else f"epsilon {one['epsilon']:g}")
+    ]
+    assert sum(row["profile"] == "bfv" for row in rows) == 1  # is tried once
+    measures = (Measure("f1", "macro F1"), Measure("perplexity", "perplexity", less=True, digits=0))
+    hidden, budget, _, surprise = claims(rows, measures)
+    assert (hidden.verdict, budget.verdict, surprise.verdict) == (HOLDS, IN_PART, IN_PART)
+    assert "95 %, 92 %, 50 %" in budget.why
+    assert "95 %, 92 %, 50 %" in surprise.why
+    (table,) = tables(rows, ("f1", "perplexity", "coherence"), "made up").values()
+    assert [row["f1"] for row in table] == pytest.approx([0.8 * share for share in kept.values()])
+    assert [plot["marks"] for plot in plots(rows, measures, "made up")] == [list(kept)] * 2
 
 
 def test_only_papers_have_scales_and_files(tmp_path: Path) -> None:
