@@ -139,9 +139,10 @@ def _leakage() -> Iterator[str]:
         "the right: how many members a reader of the finished model tells while it accuses one other document in a thousand. "
         f"The most that so many documents can show there is {_ceiling(said)} (a run with too few others would have no point). "
         "The larger a point, the more a party sends in a round. Lines are intervals (95 %, over documents of one run). A run "
-        "has no point where no such attack is made for its model, or had nothing to look for. A network (`prodlda`, "
-        f"{said['rounds']['prodlda']} rounds) is in it without a budget alone: with one it takes thousands of rounds. A budget "
-        "costs less where documents are more than the 4,000 to 5,000 that train here."
+        "has no point where no such attack is made for its model, or had nothing to look for. The network `prodlda` has points "
+        f"on the longer documents, of {said['rounds']['prodlda']} rounds without a budget: with one it takes thousands, and of "
+        "titles of four words it learns nothing in so many. A budget costs less where documents are more than the 4,000 to "
+        "5,000 that train here."
     )
     yield table(("model", "protection", *_heads(said)), _run_lines(said))
     yield (
