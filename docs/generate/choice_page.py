@@ -16,7 +16,7 @@ from docs.generate.markdown import code, listed, page, table
 from lab.measuring import committed
 from lab.papers.pictures import svg
 from lab.papers.written import as_csv
-from lab.reproduce.use_and_leakage import FIGURE
+from lab.reproduce.use_and_leakage import FIGURE, NETWORK
 from securetm.cli.choose_dialog import QUESTIONS
 from securetm.plans.profile_choice import (
     COORDINATOR,
@@ -139,10 +139,9 @@ def _leakage() -> Iterator[str]:
         "the right: how many members a reader of the finished model tells while it accuses one other document in a thousand. "
         f"The most that so many documents can show there is {_ceiling(said)} (a run with too few others would have no point). "
         "The larger a point, the more a party sends in a round. Lines are intervals (95 %, over documents of one run). A run "
-        "has no point where no such attack is made for its model, or had nothing to look for. The network `prodlda` has points "
-        f"on the longer documents, of {said['rounds']['prodlda']} rounds without a budget: with one it takes thousands, and of "
-        "titles of four words it learns nothing in so many. A budget costs less where documents are more than the 4,000 to "
-        "5,000 that train here."
+        "has no point where no such attack is made for its model, or had nothing to look for. The network `prodlda` is "
+        f"trained for {_rounds(said)} rounds, and without a budget alone: with one it takes thousands. A budget costs less "
+        "where documents are more than the 4,000 to 5,000 that train here."
     )
     yield table(("model", "protection", *_heads(said)), _run_lines(said))
     yield (
@@ -150,6 +149,10 @@ def _leakage() -> Iterator[str]:
         "`dp-distributed` from both. `python -m lab reproduce use-and-leakage` makes the runs again; their figures, with the "
         "attack behind each and members at 1 % false alarms, are a [table](assets/use-and-leakage.csv)."
     )
+
+
+def _rounds(said: dict[str, Any]) -> str:
+    return " and ".join(dict.fromkeys(f"{row['rounds']:,}" for row in said["rows"] if row["model"] == NETWORK))
 
 
 def _ceiling(said: dict[str, Any]) -> str:

@@ -105,6 +105,8 @@ SCALES = {
             "25 epochs of ProdLDA (100). Beside it: additive ProdLDA at K' of 5 and 10, `lda` at every K' and at eta of 0.08, "
             "`lda-vi` at K' = 10.",
             "5,000 documents of 20 Newsgroups, 2,000 words, 30 epochs.",
+            "Under a profile: one seed; documents of known topics are 1,000 a node, of 1,000 words. No network: under a budget "
+            "it takes thousands of rounds. Topics of embeddings need texts, which drawn documents lack.",
             _FIXED,
             _PRIOR,
             _CORPUS,

@@ -127,8 +127,13 @@ def _budget(found: Mapping[tuple[str, str], Row], measure: Measure) -> Iterator[
             verdict(share >= _MOST_LOST for shares in kept.values() for share in shares),
             "Kept: "
             + "; ".join(f"{model} " + ", ".join(f"{100 * share:.0f} %" for share in shares) for model, shares in kept.items())
-            + f". {measure.note}".rstrip(),
+            + f". {_of_nothing(found, measure)}{measure.note}".rstrip(),
         )
+
+
+def _of_nothing(found: Mapping[tuple[str, str], Row], measure: Measure) -> str:
+    told = [f"{model} {said(row, measure.name, measure.digits)}" for (model, at), row in found.items() if at == UNTRAINED]
+    return f"With {UNTRAINED}: {', '.join(told)}. " if told else ""
 
 
 def plots(rows: Sequence[Row], measures: Sequence[Measure], setting: str) -> Iterator[Row]:

@@ -39,9 +39,12 @@ from securetm.stages import Unwatched
 CORPORA: Mapping[str, tuple[str, int]] = {"StackOverflow titles": (PUBLIC[1], 10_000), "20 Newsgroups": (FILE, 8_000)}
 PARTIES, TOPICS, WORDS, HELD_OUT, DELTA = 5, 20, 800, 0.5, 1e-5
 RARE_WORDS, RARE = 400, (2, 3)  # words of the list that so many of the other documents have
-MODEL_ROUNDS: Mapping[str, int] = {"semantic": 8, "moments": 1, "lda": 30, "prodlda": 600}  # without a budget
-NETWORKS: Mapping[str, Mapping[str, Any]] = {"prodlda": {"learning_rate": 0.01}}
-NOT_LEARNED = {("StackOverflow titles", "prodlda")}  # after 1,500 rounds it tells no more labels of titles than chance does
+MODEL_ROUNDS: Mapping[str, int] = {"semantic": 8, "moments": 1, "lda": 30}  # without a budget
+NETWORK = "prodlda"
+NETWORK_STEPS: Mapping[str, tuple[int, float]] = {  # rounds and the rate with which it learned most of a few that were tried
+    "StackOverflow titles": (800, 0.005),
+    "20 Newsgroups": (600, 0.01),
+}
 OPEN, SHADOWS = "open", 10  # models that the attacker trains
 PROTECTIONS: Mapping[str, tuple[str, float]] = {  # the profile and its epsilon
     OPEN: (OPEN, 0.0),
@@ -81,8 +84,8 @@ def reproduce(
     """Every model under every protection that takes it, on both corpora; `only` makes some of them."""
     keys: list[Key] = [
         {"corpus": corpus, "model": model, "protection": protection}
-        for corpus, model, protection in product(CORPORA, MODEL_ROUNDS, PROTECTIONS)
-        if (corpus, model) not in NOT_LEARNED and not (model in NETWORKS and PROTECTIONS[protection][1])
+        for corpus, model, protection in product(CORPORA, (*MODEL_ROUNDS, NETWORK), PROTECTIONS)
+        if model != NETWORK or not PROTECTIONS[protection][1]
     ]
     wanted = [key for key in keys if fits(key, only, "use-and-leakage")]
     if not wanted:
@@ -119,14 +122,17 @@ def tables_of(key: Key) -> dict[str, Any]:
     model, (profile, epsilon) = key["model"], PROTECTIONS[key["protection"]]
     documents = int(CORPORA[key["corpus"]][1] * (1 - HELD_OUT))
     training: dict[str, Any] = {"held_out": HELD_OUT, "documents": documents}
-    if not epsilon:  # under a budget the plan chooses by the number of documents
+    settings: dict[str, Any] = {"name": model, "n_topics": TOPICS}
+    if model == NETWORK:
+        training["rounds"], settings["learning_rate"] = NETWORK_STEPS[key["corpus"]]
+    elif not epsilon:  # under a budget the plan chooses by the number of documents
         training["rounds"] = MODEL_ROUNDS[model]
     if model == "semantic":
         training["vectors"] = "minilm"
     privacy = {"epsilon": epsilon, "delta": DELTA} if epsilon else {}
     return {
         "profile": profile,
-        "model": {"name": model, "n_topics": TOPICS, **NETWORKS.get(model, {})},
+        "model": settings,
         "training": training,
         "privacy": privacy,
     }
