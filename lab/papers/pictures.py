@@ -53,7 +53,7 @@ def svg(title: str, plots: Sequence[Row], across: int = _ACROSS) -> str:
 
     drawn = io.StringIO()
     drawing = _drawing(plots, _INK, _RULE, _SERIES, across)
-    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": f"securetm {across}"}):  # names of two drawings in one page differ
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": "securetm" if across == _ACROSS else "narrow"}):  # two in a page
         FigureCanvasSVG(drawing).print_svg(drawn, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     wide, tall = (round(side * 72) for side in drawing.get_size_inches())
     said = "; ".join(f"{plot['title']}: {plot['y']} by {plot['x']}, of {', '.join(_named(plot))}" for plot in plots)
