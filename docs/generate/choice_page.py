@@ -16,7 +16,7 @@ from docs.generate.markdown import code, listed, page, table
 from lab.measuring import committed
 from lab.papers.pictures import svg
 from lab.papers.written import as_csv
-from lab.reproduce.use_and_leakage import FIGURE, NETWORK
+from lab.reproduce.use_and_leakage import FIGURE, MEMBERS, MEMBERS_SELDOM, NETWORK, PROTECTIONS
 from securetm.cli.choose_dialog import QUESTIONS
 from securetm.plans.profile_choice import (
     COORDINATOR,
@@ -136,23 +136,35 @@ def _leakage() -> Iterator[str]:
         f"Each point is a recorded run of {said['parties']} parties and {said['topics']} topics, on {sizes}, of which half are "
         "held out. Up: how many labels a classifier tells from the topics of held-out documents, over the best model in "
         "`open`. Across, on the left: what the coordinator's best attack finds of texts in that very run, over guessing. On "
-        "the right: how many members a reader of the finished model tells while it accuses one other document in a thousand. "
-        f"The most that so many documents can show there is {_ceiling(said)} (a run with too few others would have no point). "
+        "the right: how many members a reader of the finished model tells while it accuses one other document in a hundred; "
+        f"the most that so many documents can show is {_ceiling(said)}. "
         "The larger a point, the more a party sends in a round. Lines are intervals (95 %, over documents of one run). A run "
-        "has no point where no such attack is made for its model, or had nothing to look for. The network `prodlda` is "
-        f"trained for {_rounds(said)} rounds, and without a budget alone: with one it takes thousands. A budget costs less "
-        "where documents are more than the 4,000 to 5,000 that train here."
+        f"has no point where no such attack is made for its model, or had nothing to look for. {_network(said)}A budget costs "
+        "less where documents are more than the 4,000 to 5,000 that train here."
     )
     yield table(("model", "protection", *_heads(said)), _run_lines(said))
     yield (
+        "To judge an attacker who accuses one other document in a thousand takes some 3,700 different documents that nobody "
+        f"trained on. The table has that figure where there were so many{_seldom(said)}."
+    )
+    yield (
         "`dp-central` adds its noise at the coordinator, which sees the sums without it: it protects from readers, and "
         "`dp-distributed` from both. `python -m lab reproduce use-and-leakage` makes the runs again; their figures, with the "
-        "attack behind each and members at 1 % false alarms, are a [table](assets/use-and-leakage.csv)."
+        "attack behind each and its interval and ceiling, are a [table](assets/use-and-leakage.csv)."
     )
 
 
-def _rounds(said: dict[str, Any]) -> str:
-    return " and ".join(dict.fromkeys(f"{row['rounds']:,}" for row in said["rows"] if row["model"] == NETWORK))
+def _seldom(said: dict[str, Any]) -> str:
+    judged = any(PROTECTIONS[row["protection"]][1] for row in said["rows"] if f"{MEMBERS_SELDOM}_gained" in row)
+    return "" if judged else ": under a budget there were not"
+
+
+def _network(said: dict[str, Any]) -> str:
+    rounds = dict.fromkeys(f"{row['rounds']:,}" for row in said["rows"] if row["model"] == NETWORK)
+    told = (
+        f"The network `{NETWORK}` is trained for {' and '.join(rounds)} rounds, and without a budget alone: with one it takes"
+    )
+    return f"{told} thousands. " if rounds else ""
 
 
 def _ceiling(said: dict[str, Any]) -> str:
@@ -161,7 +173,7 @@ def _ceiling(said: dict[str, Any]) -> str:
 
 def _heads(said: dict[str, Any]) -> Iterator[str]:
     for corpus in said["documents"]:
-        yield from (f"{corpus}: use", "texts", "members")
+        yield from (f"{corpus}: use", "texts", "members", "at 0.1 %")
 
 
 def _run_lines(said: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -171,7 +183,8 @@ def _run_lines(said: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         for corpus in said["documents"]:
             row = by.get((model, protection, corpus), {})
             cells += [f"{row[name]:.2f}" if name in row else "" for name in ("use", "texts_gained")]
-            cells.append(f"{row['members_gained']:.1%}" if "members_gained" in row else "")
+            kinds = (MEMBERS, MEMBERS_SELDOM)
+            cells += [f"{row[f'{kind}_gained']:.1%}" if f"{kind}_gained" in row else "" for kind in kinds]
         yield code(model), protection, *cells
 
 

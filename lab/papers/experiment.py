@@ -86,9 +86,9 @@ def reproduced(
         raise NotFound(f"scale of {experiment.name}", scale, tuple(experiment.scales))
     size = experiment.scales[scale]
     cases, source = experiment.cases(size), source_of(experiment.make)
-    corpora = list(experiment.corpora(size))  # refuses before anything is made
     if only:
         cases = _chosen(experiment.name, cases, only)
+    corpora = list(experiment.corpora(size))  # refuses before anything is made
     keys = [{"paper": experiment.name, **case, "source": source} for case in cases]
     rows = made(
         keys, partial(_row, experiment.make), KeptRows(keep or _usual_file(experiment.name, scale)), workers, on_progress

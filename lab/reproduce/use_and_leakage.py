@@ -53,8 +53,8 @@ PROTECTIONS: Mapping[str, tuple[str, float]] = {  # the profile and its epsilon
     "dp-distributed, epsilon 3": ("dp-distributed", 3.0),
 }
 READER = "model reader"  # who has the model alone; texts are looked for by roles of the run, who see its sums
-TEXTS, MEMBERS, MEMBERS_OFTEN = "texts", "members", "members_at_1_percent"
-FALSE_ALARMS: Mapping[str, float] = {MEMBERS: 0.001, MEMBERS_OFTEN: 0.01}
+TEXTS, MEMBERS, MEMBERS_SELDOM = "texts", "members", "members_at_0.1_percent"
+FALSE_ALARMS: Mapping[str, float] = {MEMBERS: 0.01, MEMBERS_SELDOM: 0.001}  # the last takes some 3,700 others to judge
 MEASURES: Mapping[str, tuple[str, ...]] = {  # by what an attack looks for: what documents say, or who took part
     TEXTS: (
         "documents recovered exactly",
@@ -230,7 +230,7 @@ def with_ratio(row: Row, rows: Sequence[Row]) -> Row:
 FIGURE = "What protections cost, and what attacks still get"
 _AXES = {
     TEXTS: "texts that the coordinator's best attack finds, over guessing",
-    MEMBERS: "members told from the model at 0.1 % false alarms",
+    MEMBERS: "members told from the model at 1 % false alarms",
 }
 
 
