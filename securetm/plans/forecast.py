@@ -60,6 +60,7 @@ class ForecastSetting:
         0.0  # multiplier of the noise of one round; 0: the least with which the budget lasts for all rounds
     )
     radius: Annotated[float, _POSITIVE] = 2.0  # of the clip of a row of counts
+    found_from: Annotated[float, _FROM_ZERO] = 0.0  # documents that a word needs to be found behind noise; 0: a public list
 
     def __post_init__(self) -> None:
         """Refuses numbers that no training has."""
@@ -114,6 +115,27 @@ def _usual_start(setting: ForecastSetting, vectors: bool) -> str:
     if first:
         return BY_MOMENTS if vectors else BY_MOMENTS_ALONE
     return PUBLIC if vectors else PLAIN
+
+
+# ---- how many words a selection behind noise finds --------------------------------------------------------------------
+
+WORDS_A_TOPIC = 5  # below so many words for each topic, topics repeat each other, and nothing is trained
+_PLACES = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)  # of a word by its frequency in general English
+_SHARES = (4.8e-3, 4.4e-3, 2.2e-3, 1.3e-3, 7.8e-4, 4.4e-4, 2.0e-4, 6.6e-5, 1.3e-5, 2.1e-6)  # of all words but stop words
+_OF_A_SUBJECT = 4.0  # so many times more were found, of five corpora, where texts are short and on one subject
+
+
+def words_expected(documents: float, length: float, found_from: float) -> float:
+    """How many words are in so many of these documents, if they draw their words as general texts do."""
+    if found_from >= documents:
+        return 0.0
+    share = 1.0 - (1.0 - found_from / documents) ** (1.0 / length)
+    return 0.0 if share > _SHARES[0] else float(np.exp(np.interp(-log(share), -np.log(_SHARES), np.log(_PLACES))))
+
+
+def least_words(topics: int) -> int:
+    """The fewest words with which so many topics are trained."""
+    return WORDS_A_TOPIC * topics
 
 
 # ---- what the rule reads of a setting --------------------------------------------------------------------------------
@@ -328,12 +350,12 @@ def forecast(setting: ForecastSetting) -> Forecast:
     each = [_of_one_length(one) for one in setting.of_each_length()]
     held_out = [one.held_out for one in each if one.held_out is not None]
     if len(each) == 1 or not held_out:
-        return each[0]
+        return each[0] if len({one.verdict for one in each}) == 1 else replace(each[0], verdict=Verdict.CANNOT_SAY)
     classification = [one.classification for one in each if one.classification is not None]
-    verdicts = {one.verdict for one in each if one.held_out is not None}
+    verdicts = {one.verdict for one in each if one.held_out is not None or one.verdict is Verdict.NOT_OF_USE}
     chances = [one.chance for one in each if one.chance is not None]
     return replace(
-        each[0],
+        next(one for one in each if one.held_out is not None),
         held_out=_around(held_out),
         classification=_around(classification),
         verdict=verdicts.pop() if len(verdicts) == 1 else Verdict.CANNOT_SAY,
@@ -347,8 +369,13 @@ def _of_one_length(setting: ForecastSetting) -> Forecast:
     fitted = rule.models.get(tried_as(setting))
     if fitted is None:  # of such a model the rounds are not looked up: that imports it
         return _unknown(setting, (_untried(tried_as(setting)),))
+    if setting.found_from:
+        most = _OF_A_SUBJECT * words_expected(setting.units, setting.length, setting.found_from)
+        if most < least_words(setting.topics):
+            return replace(_unknown(setting, (_too_few(setting, most),)), verdict=Verdict.NOT_OF_USE, chance=0.0)
     setting = with_rounds(setting)
-    found = features(setting, deviation_of(setting))
+    counted = setting if not setting.found_from else replace(setting, words=min(setting.words, round(most)))
+    found = features(counted, deviation_of(counted))
     reasons = beyond(found, fitted)
     if reasons:
         return _unknown(setting, reasons)
@@ -444,6 +471,14 @@ def beyond(found: Mapping[str, float], fitted: FittedModel) -> tuple[str, ...]:
         if value < low - SLACK or (value > high + SLACK and name not in _MORE_IS_BETTER):
             reasons.append(_said(name, value, low, high))
     return tuple(reasons)
+
+
+def _too_few(setting: ForecastSetting, most: float) -> str:
+    passing, need = f"{setting.found_from:,.0f} documents", f"{setting.topics} topics need {least_words(setting.topics)}"
+    return (
+        f"About {most:,.0f} words at most would be found behind the noise, which those pass that are in {passing}, and {need}: "
+        "take a public list of words (--vocabulary english), or fewer topics"
+    )
 
 
 def _said(name: str, value: float, low: float, high: float) -> str:

@@ -40,7 +40,10 @@ class TooFewForProfile(Misuse):
     found: int
     need: int
     profile: str
-    hint = "deal the documents out to more parties, or take another profile: `securetm explain open` says what that gives up"
+    hint = (
+        "`securetm choose` names a profile for so few organisations, and what it gives up; in a trial, documents can be dealt "
+        "out to more parties"
+    )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from securetm.contracts import Budget, Profile, Unit
 from securetm.corpus.languages import ENGLISH_CODE, language_code
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.errors import BadSetting
-from securetm.federation.budget.forecast import forecast_of, why_no_forecast
+from securetm.federation.budget.forecast import documents_needed_by, forecast_of, needed_by, why_no_forecast
 from securetm.federation.questions import JOINT
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.forecast import (
@@ -47,7 +47,7 @@ from securetm.plans.profile_choice import (
 )
 from securetm.plans.profiles import read_profile
 from securetm.plans.recommend import Recommendation, plan_text, recommended
-from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, Plan, hides_documents
+from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, USUAL_LANGUAGE, Plan, hides_documents
 from securetm.reports.committed_costs import ProfileCost, by_cost, cost_of
 from securetm.reports.forecast import before_a_run, chance_said, forecast_said
 from securetm.reports.profiles import explain
@@ -104,14 +104,17 @@ def plan_of(
     hidden, parties = hides_documents(profile.budget), dealt_out(answers, profile)
     said = dict[str, str]()
     whole = bool(notes.language) and language_code(notes.language) is None  # a list in a file is kept whole
-    listed = {"file": notes.language} if notes.language else {}
+    general = best is not None and best.general_list
+    if general:
+        said["vocabulary.file"] = "of general texts: behind the noise too few words of these documents would be found"
+    listed = {"file": notes.language or USUAL_LANGUAGE} if whole or general or (notes.language and best is None) else {}
     asked: dict[str, Any] = {
         "profile": profile.name,
         "training": _training(answers, notes, best, said) if hidden else {},
         "federation": {"parties": parties} if hidden else {},
         "model": {"name": best.model, "n_topics": best.topics} if best else {},
         "privacy": _privacy(answers, profile, notes, said) if hidden else {},
-        "tokeniser": {"stop_words": notes.spoken} if notes.spoken and not profile.budget and not listed else {},
+        "tokeniser": _tokeniser(notes, profile) if not listed else {},
         "vocabulary": {**listed, **({"max_words": best.words} if best is not None and not whole else {})},
         "origins": {"vocabulary": notes.public} if notes.public else {},
         "corpus": _corpus(notes, parties, hidden, said),
@@ -122,9 +125,15 @@ def plan_of(
     ]
     if hidden and answers.trainings > 1:
         head += ["In a federation each PARTY.toml has the same epsilon and delta in its [privacy]: the budget of all runs."]
-        head += [] if notes.language else [_WORDS_ONCE]
+        head += [] if listed else [_WORDS_ONCE]
     found = recommended(asked, "the plan")
     return found, plan_text(found, said, head)
+
+
+def _tokeniser(notes: PlanNotes, profile: Profile) -> dict[str, str]:
+    """Stop words of the language that somebody names; of the one that is seen in documents where no budget is spent."""
+    code = language_code(notes.language) or (notes.spoken if profile.budget is None else "")
+    return {"stop_words": code} if code and code != ENGLISH_CODE else {}
 
 
 def delta_for(answers: Answers, delta: float) -> float:
@@ -312,19 +321,36 @@ def _best(answers: Answers, profile: Profile, notes: PlanNotes) -> Forecast | No
     """
     if not hides_documents(profile.budget) or profile.budget is None:
         return None
+    parties = dealt_out(answers, profile)
     setting = setting_under(
         profile.name,
         answers.documents,
-        dealt_out(answers, profile),
+        parties,
         epsilon=_epsilon_of_one(answers, profile, notes),
         delta=delta_for(answers, profile.budget.delta),
         documents_per_person=answers.documents / (persons_of(answers) or answers.documents),
-        general_list=language_code(notes.language) is not None,
         length=notes.length,
     )
     vectors = installed_vectors() is not None and notes.code in (None, ENGLISH_CODE)
     usual = replace(setting, start=PUBLIC if vectors else PLAIN)
-    return best_settings(setting, vectors=vectors) or forecast(usual)
+    if notes.language and language_code(notes.language) is None:  # a list in a file is kept
+        return best_settings(setting, vectors=vectors) or forecast(usual)
+    if JOINT in profile.vocabularies:  # the documents' own words did better wherever both were measured, if enough are found
+        setting = replace(setting, found_from=_found_from(answers, profile, notes))
+        if (best := best_settings(setting, vectors=vectors)) is not None:
+            return best
+    if "file" in profile.vocabularies:
+        best = best_settings(replace(setting, found_from=0.0, general_list=True), vectors=vectors)
+        if best is not None:
+            return best
+    return forecast(replace(usual, found_from=setting.found_from))
+
+
+def _found_from(answers: Answers, profile: Profile, notes: PlanNotes) -> float:
+    """In how many documents a word has to be to be found behind this profile's noise."""
+    parties = dealt_out(answers, profile)
+    agreement = agree(plan_of(answers, profile, replace(notes, language=""))[0].plan)
+    return documents_needed_by(needed_by(agreement, parties), parties)
 
 
 def _epsilon_of_one(answers: Answers, profile: Profile, notes: PlanNotes) -> float:

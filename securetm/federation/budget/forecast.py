@@ -65,6 +65,11 @@ def threshold_of(profile: Profile, parties: int | None) -> NamingThreshold | Non
     return NamingThreshold(ceil(least * unit), ceil((least + _FOUND) * unit), together=True)
 
 
+def documents_needed_by(needed: NamingThreshold | None, parties: int) -> float:
+    """Returns in how many documents of all parties a word is found; 0 where words are not selected."""
+    return 0.0 if needed is None else float(needed.found_from * (1 if needed.together else parties))
+
+
 def check_words(agreement: Agreement, corpora: Mapping[str, Corpus]) -> NamingThreshold | None:
     """Refuses corpora so small that even a word in all documents of a party would be found by luck only."""
     needed = needed_by(agreement, len(corpora))
@@ -155,6 +160,7 @@ def setting_of(agreement: Agreement, parties: int, documents: int, length: float
     start = PLAIN if agreement.vectors is None else PUBLIC
     if plan.training.start == MOMENTS:
         start = BY_MOMENTS_ALONE if agreement.vectors is None else BY_MOMENTS
+    needed = needed_by(agreement, parties)
     counts = Terms((Block("counts", (agreement.model.most_shown_topics, len(agreement.longest_list))),), bits=64)
     return ForecastSetting(
         documents=documents,
@@ -170,6 +176,7 @@ def setting_of(agreement: Agreement, parties: int, documents: int, length: float
         documents_per_person=each,
         noise_factor=under_profile(agreement.profile, parties),
         noise=plan.privacy.noise,
+        found_from=documents_needed_by(needed, parties),
         radius=min((mechanism.row_radius(counts) for mechanism in agreement.profile.mechanisms), default=1.0),
     )
 

@@ -19,6 +19,7 @@ from securetm.models.questions.word_sketch import words_in
 from securetm.models.questions.word_sums import ROUNDS as ROUNDS_OF_WORDS
 from securetm.models.questions.word_sums import WordSearch, found_words
 from securetm.models.questions.words import EmptyVocabulary, choose_vocabulary, merge_words, total_of
+from securetm.plans.forecast import WORDS_A_TOPIC, least_words
 from securetm.plans.profiles import words_in_sums
 from securetm.plans.schema import USUAL_LANGUAGE, Plan
 from securetm.settings import require
@@ -50,6 +51,7 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
                 whose=needed.whose,
             )
         words, rounds.documents = chosen(plan, candidates, found, held, base), found
+        _check_enough(rounds, len(words))
         problem = f"leaves, with max_share, a single one of {len(candidates)} words"
         require(len(words) >= 2, "[vocabulary]", "min_documents", plan.vocabulary.min_documents, problem)
         rounds.frequencies = search.frequencies(words, rounds.agreement.frequencies(words)) if search else None
@@ -58,6 +60,23 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
     store.drop(COUNTED_AS)
     store.drop_states(SUM_OF_WORDS.format("*"))
     return words
+
+
+def _check_enough(rounds: Rounds, words: int) -> None:
+    """Stops before the rest of a budget is spent on topics that would repeat each other."""
+    agreement = rounds.agreement
+    topics, needed = agreement.model.most_shown_topics, needed_by(agreement, len(rounds.members))
+    if needed is None or words >= least_words(topics):
+        return
+    raise Failed(
+        "too few words: the selection found {found}, and {topics:topic needs|topics need} {need}, so the rest of the budget "
+        "is not spent",
+        hint="train at most {fit} (--topics {fit}), or " + MORE_WORDS + "; what the selection cost is spent",
+        found=words,
+        topics=topics,
+        need=least_words(topics),
+        fit=max(words // WORDS_A_TOPIC, 1),
+    )
 
 
 def _keep(rounds: Rounds, name: str, words: tuple[str, ...]) -> None:

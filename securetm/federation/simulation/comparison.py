@@ -77,6 +77,19 @@ def of_whole_texts(useful: dict[str, Any]) -> dict[str, Any]:
     return {"useful": verdict, "baseline": {**useful["baseline"], "from_whole_texts": True}}
 
 
+_SAME_WORDS = 0.1  # of topics' top words, so few of which are different that the topics say the same
+_LEFT_OUT = 0.5  # of the documents, of which a model that is of use does not tell nothing
+
+
+def weighed(useful: dict[str, Any], diversity: float, documents: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    """Returns the verdict, where topics say the same words or most documents have none of them: then it is of no use."""
+    whole = sum(each["all"] for each in documents.values())
+    without = whole - sum(each["with_agreed_words"] for each in documents.values())
+    why = ["same words"] * (diversity < _SAME_WORDS) + ["left out"] * (without > _LEFT_OUT * whole)
+    facts = {"diversity": _finite(diversity), "documents": whole, "without_words": without, "why": why}
+    return {**useful, "useful": False if why and useful["useful"] else useful["useful"], "weighed": facts}
+
+
 def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
@@ -179,6 +192,8 @@ def compare(
         "seconds": round(time.perf_counter() - begun, 2),
     }
     shared, useful = _shared_everywhere(trained, sampled)
+    spread = diversity(top_words(folder.agreement.model.topics(trained.state), 25))
+    useful = weighed(useful, spread, told["documents"])
     began = Beginning.under(folder.agreement, trained.vocabulary)
     control = None if began.control is None else _control(trained, began.control, sampled)
     for party in parties:
