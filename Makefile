@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO ?= runs/federation-$(shell date +%Y%m%d-%H%M%S)
 READY := $(VENV)/.ready
 
-.PHONY: demo demo-federation test docs suite test-faults test-slow lint fmt stubs bench-peers flower clean
+.PHONY: demo demo-federation test docs suite release-check lock test-faults test-slow lint fmt stubs bench-peers flower clean
 
 demo: $(READY)
 	$(BIN)/securetm run
@@ -42,6 +42,14 @@ fmt: $(READY)
 docs: $(READY)
 	$(BIN)/python -m docs.generate.command_page
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# The same bytes from two folders on two dates, and what the wheel says of itself.
+release-check: $(READY)
+	$(BIN)/python release/check.py
+
+# The pinned sets with hashes, in an environment of their own.
+lock: $(READY)
+	$(BIN)/python release/lock.py
 
 # Peers for `python -m lab bench`, in an environment of their own.
 bench-peers: .venv-peers/.ready

@@ -50,19 +50,10 @@ def bill_of_materials(folder: Path, version: str, digest: str) -> dict[str, Any]
     found: dict[str, dict[str, Any]] = {}
     for name, scope in zip(SETS, ("required", "optional"), strict=True):
         for package, pinned, hashes in _PINNED.findall((folder / f"requirements-{name}.txt").read_text("utf-8")):
-            known = [{"alg": "SHA-256", "content": one} for one in re.findall(r"sha256:([0-9a-f]{64})", hashes)]
             reference = f"pkg:pypi/{re.sub(r'[-_.]+', '-', package).lower()}@{pinned}"
-            entry = {
-                "type": "library",
-                "name": package,
-                "version": pinned,
-                "purl": reference,
-                "bom-ref": reference,
-                "scope": scope,
-            }
-            found.setdefault(
-                reference, entry | {"properties": [{"name": "sha256 of a build", "value": one["content"]} for one in known]}
-            )
+            entry = {"type": "library", "name": package, "version": pinned, "purl": reference, "bom-ref": reference}
+            known = [{"alg": "SHA-256", "content": one} for one in re.findall(r"sha256:([0-9a-f]{64})", hashes)]
+            found.setdefault(reference, {**entry, "scope": scope, "hashes": known})
     own = {
         "type": "application",
         "name": "securetm",

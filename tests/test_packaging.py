@@ -19,6 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from securetm.extras import EXTRA_OF
+from securetm.version import build_digest
 
 ROOT = Path(__file__).resolve().parent.parent
 TRIAL = """
@@ -71,10 +72,14 @@ def installed(scripts: Path) -> Path:
     return packages
 
 
+def outside() -> dict[str, str]:
+    """The environment of a command that knows nothing of the checkout."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
 def ran(*command: str, cwd: Path) -> str:
     """What a command prints that knows nothing of the checkout."""
-    outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run(command, cwd=cwd, env=outside, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(command, cwd=cwd, env=outside(), capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 
@@ -84,6 +89,26 @@ def test_the_wheel_finds_its_data_folders(scripts: Path, installed: Path, tmp_pa
     assert Path(where).is_relative_to(installed)
     assert [Path(folder).is_relative_to(installed / "securetm" / "_data") for folder in folders.split(";")] == [True] * 3
     assert {"open", "trusted_coordinator", "curious_coordinator", "gradient_inversion"} <= set(names.split(";"))
+
+
+def test_what_is_installed_is_compared_with_what_was_published(scripts: Path, installed: Path, tmp_path: Path) -> None:
+    """The wheel carries the digest of each of its files, and a list of what it depends on."""
+    verify = (str(scripts / "securetm"), "version", "--verify", "--json")
+    said = json.loads(ran(*verify, cwd=tmp_path))
+    assert (said["published"], said["changed"], said["build"]) == (True, [], build_digest())
+    (bill,) = installed.glob("securetm-*.dist-info/sboms/*.cdx.json")
+    parts = {part["name"]: part["scope"] for part in json.loads(bill.read_text("utf-8"))["components"]}
+    assert (parts["cryptography"], parts["scikit-learn"]) == ("required", "optional")
+    changed, added = installed / "securetm" / "wording.py", installed / "securetm" / "added.py"
+    before = changed.read_text("utf-8")
+    try:
+        changed.write_text(f"{before}# changed\n", "utf-8")
+        added.touch()
+        done = subprocess.run(verify, cwd=tmp_path, env=outside(), capture_output=True, text=True, check=False)
+    finally:
+        changed.write_text(before, "utf-8")
+        added.unlink()
+    assert (done.returncode, json.loads(done.stdout)["changed"]) == (1, ["securetm/added.py", "securetm/wording.py"])
 
 
 def documents(folder: Path) -> None:
