@@ -120,8 +120,8 @@ class SharedKeySum(Aggregation):
         return named + most.fresh_bytes(terms.size), named + most.sum_bytes(terms.size)
 
     def waves(self) -> tuple[int, int]:
-        """For a hello, for the sealed keys, which one party makes, and with its key; then for a vector, and with the sum."""
-        return 3, 2
+        """For a hello, and for the sealed keys, which one party makes; then for a vector, and with the sum."""
+        return 2, 2
 
     def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> EncryptedPartySession:
         """A party's session: it holds the key and opens sums."""
