@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +16,8 @@ import typer
 
 from securetm.cli import options
 from securetm.cli.command import Output, command
+from securetm.cli.operations.monitoring import Monitoring, monitored, telling
+from securetm.cli.operations.monitoring import log as log_event
 from securetm.cli.options import PassphraseFile, Settings
 from securetm.cli.run import plan_settings
 from securetm.errors import SecuretmError
@@ -41,6 +43,7 @@ Courier = Annotated[
     str | None,
     typer.Option(metavar="FOLDER", help="Exchange files in this folder or store (sftp://..., s3://...); open no connection."),
 ]
+_UNWATCHED = Monitoring()
 _LOOKS = 0.25  # seconds between two looks at the standing
 _LEDGER_LOOKS = 60  # looks between two at the ledger, which takes longer
 
@@ -231,6 +234,7 @@ def join(
     ] = None,
     for_group: Annotated[bool, typer.Option("--for-group", help="Let the group of the socket use it too.")] = False,
     courier: Courier = None,
+    monitoring: Monitoring = _UNWATCHED,
     passphrase_file: PassphraseFile = None,
     *,
     out: Output,
@@ -239,7 +243,8 @@ def join(
 
     With --json it prints one line for each event.
     """
-    joining = _prepared(party, passphrase_file, out, tells=not dry_run and socket is None and courier is None)
+    tells = not dry_run and socket is None and courier is None
+    joining = _prepared(party, passphrase_file, out, tells=tells, logs=monitoring.log)
     if courier is not None:
         _say_passes(joining.agreement, out.screen)
     if dry_run:
@@ -250,7 +255,7 @@ def join(
         out.results.print(preview_tables(shown))
         return shown
     with _stopped_by_signals() as stop:
-        report = _joined(joining, stop, (socket, 0o660 if for_group else 0o600, courier), out)
+        report = _joined(joining, stop, (socket, 0o660 if for_group else 0o600, courier), monitoring, out)
     if out.json:
         from securetm.reports.federation import JoinScreen
 
@@ -258,7 +263,7 @@ def join(
     return None
 
 
-def _prepared(party: Path, passphrase_file: Path | None, out: Output, *, tells: bool) -> Joining:
+def _prepared(party: Path, passphrase_file: Path | None, out: Output, *, tells: bool, logs: bool = False) -> Joining:
     from securetm.cli.passphrases import passphrase_for
     from securetm.credentials.diagnosis import ending_soon, now_utc
     from securetm.credentials.keys import keep_out_of_core_dumps
@@ -268,11 +273,17 @@ def _prepared(party: Path, passphrase_file: Path | None, out: Output, *, tells: 
     PartyFile.read(party)  # a mistake in it is told at once; what follows takes seconds to load
     from securetm.federation.party.joining import prepare
     from securetm.reports.keys import show_warnings
+    from securetm.stages import Unwatched
 
     tell = partial(_tell_coordinator, out) if tells else lambda *_: None
-    with out.late_bars() as bars:
+    with nullcontext(Unwatched()) if logs else out.late_bars() as bars:
         joining = prepare(party, lambda folder: passphrase_for(folder, passphrase_file), bars, tell)
-    show_warnings((*ending_soon(joining.roster, now_utc()), *joining.warnings))
+    ending = ending_soon(joining.roster, now_utc())
+    if logs:  # the other warnings may tell of documents
+        for one in ending:
+            log_event("warned", {"reason": one})
+    else:
+        show_warnings((*ending, *joining.warnings))
     return joining
 
 
@@ -305,7 +316,9 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _joined(joining: Joining, stop: threading.Event, at: tuple[Path | None, int, str | None], out: Output) -> Mapping[str, Any]:
+def _joined(
+    joining: Joining, stop: threading.Event, at: tuple[Path | None, int, str | None], monitoring: Monitoring, out: Output
+) -> Mapping[str, Any]:
     """Runs the party in a thread of its own, and draws in this one, which gets the signals."""
     from securetm.federation.party.joining import join as take_part
     from securetm.federation.party.status import JoinStatus
@@ -313,13 +326,20 @@ def _joined(joining: Joining, stop: threading.Event, at: tuple[Path | None, int,
     from securetm.reports.statement.write import write_release
 
     rounds = joining.agreement.plan.training.rounds
-    with JoinScreen(out.screen, as_json=out.json) as shown:
-        status = JoinStatus(joining.file.name, joining.roster.federation, rounds, shown.tell)
+    with JoinScreen(out.screen, as_json=out.json, drawn=not monitoring.log) as shown:
+        tell = telling(shown.tell, monitoring)
+        status = JoinStatus(joining.file.name, joining.roster.federation, rounds, tell)
+        if monitoring.log:
+            tell("started", {"party": joining.file.name, "federation": joining.roster.federation, "run": joining.run_name})
         carrier = partial(_carrier, joining, status, *at)
-        report = _in_thread(lambda: take_part(joining, carrier, status, stop), lambda: _look(joining, status, shown))
+        with monitored(joining, status, monitoring):
+            report = _in_thread(lambda: take_part(joining, carrier, status, stop), lambda: _look(joining, status, shown))
+        if monitoring.log:
+            tell("finished", report)
     if report["rounds"]:
         write_release(Path(str(report["directory"])))
-    out.results.print(ended_panel(report))
+    if not monitoring.log:  # it has words of the model
+        out.results.print(ended_panel(report))
     return report
 
 

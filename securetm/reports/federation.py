@@ -205,6 +205,35 @@ def status_pages(facts: Callable[[], Mapping[str, Any]]) -> Mapping[str, Callabl
     }
 
 
+def party_status_pages(facts: Callable[[], Mapping[str, Any]]) -> Mapping[str, Callable[[], tuple[str, bytes]]]:
+    """The status page of a party for its own operator, and the same facts as JSON."""
+
+    def shown() -> tuple[str, bytes]:
+        told = facts()
+        title = f"{told['party']} in {told['federation']}"
+        page_of = page(
+            "party_status.html", title, ("page", "status"), again=_AGAIN, facts=told, figures=list(party_figures(told))
+        )
+        return "text/html; charset=utf-8", page_of.encode()
+
+    return {"/": shown, "/status.json": lambda: ("application/json", json.dumps(facts(), indent=2).encode())}
+
+
+def party_figures(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Names and values of a party's status page."""
+    yield "coordinator", "connected" if facts["connected"] else f"not connected: {facts['why_not'] or 'dialing'}"
+    yield "round", f"{facts['round']:,} of {facts['rounds']:,} at most"
+    for question, times in sorted(facts["answers"].items()):
+        yield f"answered: {question}", f"{times:,}"
+    for name, times in sorted(facts["refusals"].items()):
+        yield f"refused: {name}", f"{times:,}"
+    if facts["spent"]:
+        yield "epsilon", spent_in_words(facts["spent"])
+    yield "bytes", f"{size_in_words(facts['bytes_up'])} sent, {size_in_words(facts['bytes_down'])} received"
+    yield "certificate ends in", f"{facts['certificate_seconds'] / 86_400:,.0f} days"
+    yield "room on the disk", size_in_words(facts["disk_free_bytes"])
+
+
 _TOLD = {  # each event in words
     "connected": "connected to the coordinator",
     "lost": "connection lost: {reason}",
@@ -251,9 +280,11 @@ def _left(seconds: float) -> str:
 class JoinScreen:
     """Shows the status until the run ends. What it tells, it tells from any thread."""
 
-    def __init__(self, to: Console, *, as_json: bool = False) -> None:
+    def __init__(self, to: Console, *, as_json: bool = False, drawn: bool = True) -> None:
         self._to, self._json, self._began = to, as_json, time.monotonic()
-        self._live = None if as_json or not to.is_terminal else Live(console=to, refresh_per_second=4, transient=True)
+        self._live = (
+            None if as_json or not drawn or not to.is_terminal else Live(console=to, refresh_per_second=4, transient=True)
+        )
         self._last_round = 0.0
 
     def __enter__(self) -> Self:

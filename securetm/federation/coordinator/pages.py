@@ -186,3 +186,47 @@ def metrics_page(facts: Told) -> Callable[[], Page]:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(FactsCollector(facts))
     return lambda: (CONTENT_TYPE_LATEST, generate_latest(registry))
+
+
+# ---- of a party: its own operator's figures, which the coordinator does not see
+
+_OF_A_PARTY: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float | None]], ...] = (
+    ("connected", "Whether the coordinator is connected.", lambda facts: float(facts["connected"])),
+    ("rounds", "Rounds of training that were answered.", itemgetter("round")),
+    ("rounds_planned", "Most rounds of the plan.", itemgetter("rounds")),
+    ("epsilon", "Spent of the budget of each unit by this run, at most.", lambda f: f["spent"] and f["spent"].get("epsilon")),
+    ("epsilon_of_run", "What this run may spend of it.", lambda f: f["spent"] and f["spent"].get("of_run")),
+    ("epsilon_left", "What all runs together left of it.", lambda f: f["spent"] and f["spent"].get("left")),
+    ("certificate_seconds", "Until the own certificate ends.", itemgetter("certificate_seconds")),
+    ("disk_free_bytes", "Room on the disk of the home.", itemgetter("disk_free_bytes")),
+)
+
+
+@dataclass(eq=False)
+class PartyCollector(Collector):
+    """Turns what a party's operator may read into metrics."""
+
+    facts: Told
+
+    def collect(self) -> Iterator[Metric]:
+        """Yields every metric."""
+        facts = self.facts()
+        for name, what, value_in in _OF_A_PARTY:
+            if (value := value_in(facts)) is not None:
+                yield GaugeMetricFamily(f"securetm_party_{name}", what, value)
+        for name, what, label, counts in (
+            ("answers", "Answers by the question.", "question", facts["answers"]),
+            ("refusals", "Refusals and failures by their name.", "name", facts["refusals"]),
+            ("bytes", "Bytes of messages that passed.", "direction", {"up": facts["bytes_up"], "down": facts["bytes_down"]}),
+        ):
+            family = CounterMetricFamily(f"securetm_party_{name}", what, labels=[label])
+            for one, times in sorted(counts.items()):
+                family.add_metric([one], times)
+            yield family
+
+
+def party_metrics_page(facts: Told) -> Callable[[], Page]:
+    """Returns a page with a party's metrics as they are when it is asked for."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(PartyCollector(facts))
+    return lambda: (CONTENT_TYPE_LATEST, generate_latest(registry))

@@ -5,10 +5,12 @@ Several threads write here, and a view reads. It draws nothing.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from securetm.errors import Refused
@@ -17,6 +19,27 @@ from securetm.federation.party.failure_log import Failure
 from securetm.federation.party.state import PartyWatch
 
 Tell = Callable[[str, Mapping[str, Any]], None]  # an event by its name, and its facts
+# What a log says of each event. Reasons and hints of refusals and failures are not in it: they may tell of documents.
+LOGGED: Mapping[str, tuple[str, ...]] = {
+    "started": ("party", "federation", "run"),
+    "connected": ("to",),
+    "lost": ("to", "reason"),
+    "not_connected": ("reason",),
+    "answered": ("question", "number", "round", "bytes"),
+    "refused": ("name",),
+    "failed": ("name",),
+    "warned": ("reason",),
+    "finished": ("rounds",),
+}
+LONGEST_FACT = 200  # characters
+
+
+def log_line(event: str, facts: Mapping[str, Any]) -> str:
+    """One line of JSON, in the form of a coordinator's log."""
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    shown = {name: facts[name] for name in LOGGED[event]}
+    cut = {name: fact[:LONGEST_FACT] if isinstance(fact, str) else fact for name, fact in shown.items()}
+    return json.dumps({"at": at, "event": event, **cut})
 
 
 @dataclass
@@ -92,3 +115,22 @@ class JoinStatus(PartyWatch, NetworkEvents):
         """A message is whole."""
         with self._lock:
             self.bytes_down, self.bytes_up = self.bytes_down + received, self.bytes_up + sent
+
+    # ---- what an operator may read
+
+    def facts(self) -> dict[str, Any]:
+        """How the run stands for this party now, ready for JSON. No number of documents and no text of them is in it."""
+        with self._lock:
+            return {
+                "party": self.party,
+                "federation": self.federation,
+                "connected": bool(self.connected_to),
+                "why_not": self.why_not,
+                "round": self.trained,
+                "rounds": self.rounds,
+                "answers": dict(self.answers),
+                "refusals": dict(self.refusals),
+                "bytes_up": self.bytes_up,
+                "bytes_down": self.bytes_down,
+                "spent": None if self.spent is None else dict(self.spent),
+            }

@@ -1,0 +1,71 @@
+"""What a party's operator sees while `join` works, on this machine only: a log, metrics for Prometheus, a status page."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from securetm.federation.party.joining import Joining
+    from securetm.federation.party.status import JoinStatus, Tell
+
+
+@dataclass(frozen=True)
+class Monitoring:
+    """Options of `join`, none of which tells anybody else."""
+
+    log: Annotated[bool, typer.Option("--log", help="Print a log in lines of JSON on stderr, instead of a panel.")] = False
+    metrics: Annotated[str, typer.Option(metavar="[ADDRESS:]PORT", help="Where Prometheus finds metrics; on this machine.")] = (
+        ""
+    )
+    status: Annotated[int, typer.Option(min=0, max=65_535, help="Port of a status page on this machine; 0: none.")] = 0
+
+
+def telling(shown: Tell, chosen: Monitoring) -> Tell:
+    """Where events go: to a log of what anybody may read, or to the screen."""
+    return log if chosen.log else shown
+
+
+def log(event: str, facts: Mapping[str, Any]) -> None:
+    """Writes one line. What may tell of documents is in none: `LOGGED` says what is."""
+    from securetm.federation.party.status import log_line
+
+    sys.stderr.write(log_line(event, facts) + "\n")
+    sys.stderr.flush()
+
+
+@contextmanager
+def monitored(joining: Joining, status: JoinStatus, chosen: Monitoring) -> Iterator[None]:
+    """Serves metrics and the status page until the block ends."""
+    from securetm.federation.coordinator.pages import LocalPages, party_metrics_page
+    from securetm.reports.federation import party_status_pages
+
+    facts = facts_of(joining, status)
+    host, _, port = chosen.metrics.rpartition(":")
+    with ExitStack() as opened:
+        if chosen.metrics:
+            from securetm.settings import require
+
+            require(port.isascii() and port.isdigit(), "", "--metrics", chosen.metrics, "must be PORT or ADDRESS:PORT")
+            opened.enter_context(LocalPages({"/metrics": party_metrics_page(facts)}, int(port), host or "127.0.0.1"))
+        if chosen.status:
+            opened.enter_context(LocalPages(party_status_pages(facts), chosen.status))
+        yield
+
+
+def facts_of(joining: Joining, status: JoinStatus) -> Callable[[], dict[str, Any]]:
+    """How the run stands, with what may stop it: the end of the certificate, and the room on the disk."""
+    from securetm.credentials.diagnosis import now_utc
+
+    until, home = joining.roster.member(joining.file.name).certificate.until, joining.home.path
+    return lambda: {
+        **status.facts(),
+        "certificate_seconds": (until - now_utc()).total_seconds(),
+        "disk_free_bytes": shutil.disk_usage(home).free,
+    }
