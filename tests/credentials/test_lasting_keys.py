@@ -29,6 +29,7 @@ from securetm.credentials.roster import DowngradedRoster, FormerRoster, Member, 
 from securetm.errors import Mistake
 from securetm.sessions.hybrid import BadKey
 
+from ..cli.conftest import securetm
 from .made import NOW, Federation, federation
 
 ALICE, BOB = PrivateIdentity(b"a" * 32), PrivateIdentity(b"b" * 32)
@@ -142,6 +143,25 @@ def test_a_roster_moves_by_one_command_and_not_back(former: Federation) -> None:
     for name in ("east", "coordinator"):
         with pytest.raises(DowngradedRoster):
             accept(former.home(name), back)
+
+
+def test_a_roster_moves_from_the_command_line(former: Federation) -> None:
+    for name in ("east", "north"):
+        request = former.folder / f"{name}.request"
+        assert securetm("keys", "request", "--home", str(former.home(name)), "--request", str(request)).code == 0
+    files = [str(former.folder / f"{name}.request") for name in ("east", "north")]
+    there = ("--roster", str(former.folder / "roster.toml"), "--home", str(former.home("coordinator")))
+    assert securetm("keys", "issue", *files, *there).code == 0
+    moved = read_roster(former.folder / "roster.toml")
+    accepting = ("keys", "accept", str(former.folder / "roster.toml"), "--fingerprint", moved.fingerprint)
+    told = securetm(*accepting, "--home", str(former.home("east")))
+    assert (told.code, moved.protocol) == (0, 4)
+    assert "lasting keys" in told.out
+    former.roster = replace(former.roster, version=3)
+    write_roster(former.folder / "roster.toml", former.roster)
+    back = securetm("keys", "accept", str(former.folder / "roster.toml"), "--home", str(former.home("east")))
+    assert back.code != 0
+    assert "one of protocol 4 was accepted here before" in " ".join(back.err.split())
 
 
 def test_all_members_move_together(former: Federation) -> None:
