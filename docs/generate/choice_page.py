@@ -160,11 +160,15 @@ def _seldom(said: dict[str, Any]) -> str:
 
 
 def _network(said: dict[str, Any]) -> str:
-    rounds = dict.fromkeys(f"{row['rounds']:,}" for row in said["rows"] if row["model"] == NETWORK)
-    told = (
-        f"The network `{NETWORK}` is trained for {' and '.join(rounds)} rounds, and without a budget alone: with one it takes"
+    """Which runs of a network there are."""
+    runs = [
+        f"{row['corpus']} in `{row['protection']}`, {row['rounds']} rounds" for row in said["rows"] if row["model"] == NETWORK
+    ]
+    return (
+        f"The network `{NETWORK}` has one run only ({'; '.join(runs)}): under a budget it takes thousands of rounds. "
+        if runs
+        else ""
     )
-    return f"{told} thousands. " if rounds else ""
 
 
 def _ceiling(said: dict[str, Any]) -> str:
