@@ -457,6 +457,37 @@ def ledger(
     return records[0] if len(records) == 1 else {"ledgers": records}
 
 
+@command("All runs over the same documents, and when the budget ends.", "homes/hospital-a")
+def series(
+    place: Annotated[Path, typer.Argument(metavar="HOME", help="A party's home, or one ledger.")],
+    per_year: Annotated[
+        float, typer.Option(help="Runs in a year from now on; else as often as so far.", min=0.0, max=1000.0)
+    ] = 0.0,
+    html: Html = None,
+    *,
+    out: Output,
+) -> dict[str, Any]:
+    """Shows the runs over a data set as one series: what each added, its quality, what is left of the budget, when it ends.
+
+    The forecast counts runs like the last one, by the rule of the ledger itself. It spends nothing.
+    """
+    from securetm.accounting.calculator.series import series_of
+    from securetm.reports.budget import series_document, series_facts
+    from securetm.runs.kept_runs import runs_in
+    from securetm.runs.remembered_heads import ledgers_at
+
+    kept = {one.name: one for one in (runs_in(place) if place.is_dir() else ())}
+    found = [series_of(path, per_year) for path in ledgers_at(place)]
+    shown = series_document(found, kept)
+    out.results.print(shown)
+    if html is not None:
+        from securetm.reports.files import write_report
+        from securetm.reports.pages import in_html
+
+        write_report(html, in_html(shown))
+    return {"series": [series_facts(one, kept) for one in found]}
+
+
 def _about(
     context: typer.Context,
     html: Annotated[
@@ -523,6 +554,6 @@ def _about(
 budget = Group(
     "budget",
     "Compute what privacy costs.",
-    (dp_sgd, solve, laplace, distributed, compare, profile, forecast, plan, ledger),
+    (dp_sgd, solve, laplace, distributed, compare, profile, forecast, plan, ledger, series),
     _about,
 )

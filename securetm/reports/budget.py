@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from securetm.accounting.calculator.budget_report import FALSE_POSITIVES, BudgetReport
+from securetm.accounting.calculator.series import MOST, RunOfSeries, Series
 from securetm.figures import ReportTable
 from securetm.reports import document
 from securetm.reports.charts import in_terminal
@@ -19,7 +22,8 @@ from securetm.reports.document import Document, Paragraph, Section, Words, numbe
 from securetm.reports.files import write_report
 from securetm.reports.pages import in_html
 from securetm.reports.terminal import WIDEST, rich_table
-from securetm.wording import upward, upward_figure, upward_share
+from securetm.runs.kept_runs import KeptRun
+from securetm.wording import counted, downward, upward, upward_figure, upward_share
 
 _NO_GDP = "The Gaussian (GDP) approximation is not offered: it understates what is spent."
 
@@ -109,3 +113,62 @@ def page(report: BudgetReport) -> str:
 
 def _plain(value: Any) -> str:
     return f"{value:,.10g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+# ---- a series of runs over the same documents ------------------------------------------------------------------------
+
+_COLUMNS = ("run", "began (UTC)", "profile", "answers", "perplexity", "NPMI", "epsilon alone", "epsilon of all so far")
+
+
+def series_document(found: Sequence[Series], kept: Mapping[str, KeptRun]) -> Document:
+    """All series of one home."""
+    sections = tuple(
+        Section(
+            f"{one.owner}, {one.data_set}",
+            (
+                Paragraph(in_words(one), "strong"),
+                document.Table(_COLUMNS, tuple(_row(run, kept) for run in one.runs), numeric=(3, 4, 5, 6, 7)),
+            ),
+        )
+        for one in found
+    )
+    return Document("Runs over the same documents", "", sections, kind="budget")
+
+
+def in_words(one: Series) -> str:
+    """What is left, and how long it lasts."""
+    budget = f"epsilon {upward(one.epsilon)} of each {one.unit} at delta {upward_figure(one.delta)}"
+    if not one.runs:
+        return f"No run has spent anything yet of {budget}."
+    if one.further is None or one.left is None:
+        return f"Nothing bounds what all runs tell together: {', '.join(one.unbounded)} had no bound."
+    left = f"Of {budget}, {downward(one.left)} is left after {counted(len(one.runs), 'run')}."
+    if not one.further:
+        return f"{left} No further run like the last one fits."
+    more = "at least " if one.further == MOST else ""
+    fits = f"{left} {more}{counted(one.further, 'further run')} like the last one {'fits' if one.further == 1 else 'fit'}"
+    if one.each is None or not one.ends:
+        return f"{fits}."
+    return f"{fits}: with a run every {one.each.days:,} days, the first that does not is due on {one.ends}."
+
+
+def series_facts(one: Series, kept: Mapping[str, KeptRun]) -> dict[str, Any]:
+    """The same for a program."""
+    runs = [{**asdict(run), "perplexity": _of(run, kept).perplexity, "npmi": _of(run, kept).npmi} for run in one.runs]
+    days = None if one.each is None else one.each.total_seconds() / 86_400
+    rest = {"left": one.left, "further_runs": one.further, "days_between_runs": days, "ends": one.ends or None}
+    about = {"party": one.owner, "data_set": one.data_set, "unit": one.unit, "epsilon": one.epsilon, "delta": one.delta}
+    return {**about, "runs": runs, **rest, "said": in_words(one)}
+
+
+def _of(run: RunOfSeries, kept: Mapping[str, KeptRun]) -> KeptRun:
+    """What its folder says; a ledger calls it by its federation, too."""
+    return kept.get(run.run.rpartition(" ")[2]) or kept.get(run.run) or KeptRun("", "", "", 0)
+
+
+def _row(run: RunOfSeries, kept: Mapping[str, KeptRun]) -> tuple[str, ...]:
+    known = _of(run, kept)
+    perplexity = "–" if known.perplexity is None else f"{known.perplexity:,.1f}"
+    npmi = "–" if known.npmi is None else f"{known.npmi:.3f}"
+    spent = ("unbounded" if value is None else upward(value) for value in (run.alone, run.together))
+    return (run.run, run.began, run.profile or "–", f"{run.answers:,}", perplexity, npmi, *spent)
