@@ -107,6 +107,9 @@ def _answered(facts: dict[str, Any], out: Path | None, shown: Output) -> dict[st
 
     to = shown.results
     show_choice(facts, to)
+    facts = {**facts, "passes": _passes(facts["plan"]) if facts["profile"] else None}
+    if facts["passes"]:
+        to.print(f"By courier (securetm post) it takes {facts['passes']} passes of each party at most.", markup=False)
     if facts["profile"] is None:
         out = None
     elif out is not None:
@@ -123,6 +126,15 @@ def _answered(facts: dict[str, Any], out: Path | None, shown: Output) -> dict[st
         to.print(facts["plan"], markup=False, soft_wrap=True, end="")
     shown.exit_code = 1 if facts["profile"] is None else 0
     return {**facts, "out": str(out) if out else None}
+
+
+def _passes(plan: str) -> int:
+    """How many passes a run of this plan takes by courier."""
+    from securetm.federation.courier.passes import passes_of
+    from securetm.plans.agreement import agree
+    from securetm.plans.recommend import plan_from_tables
+
+    return passes_of(agree(plan_from_tables(parsed_toml(plan.encode(), "the plan"), "the plan")))
 
 
 def _trial(facts: dict[str, Any], out: Path) -> str:

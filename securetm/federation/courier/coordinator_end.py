@@ -29,6 +29,7 @@ from securetm.federation.courier.letters import Head, Subject, bundle_size, bund
 from securetm.federation.courier.mailbox import Mailbox, Sent
 from securetm.federation.courier.party_end import NEVER, writer_of
 from securetm.federation.courier.places import Place
+from securetm.federation.health import remove_stamp, renew_stamp
 from securetm.federation.store import write_bytes
 from securetm.federation.transcript import Replies, Wave
 from securetm.plans.schema import ALL, Plan
@@ -165,6 +166,7 @@ class CourierParties:
             self._keep()
             if self.box.once:
                 raise Paused()
+            renew_stamp(self.coordinator.parent)
             time.sleep(self.every)
 
     def _waited(self) -> bool:
@@ -301,4 +303,7 @@ def served_by_courier(
     fewest = len(roster.members) if choice.survivors == ALL else int(choice.survivors)
     parties = CourierParties(box, ends, folder.coordinator, folder.members, status, choice.courier_days, fewest, every)
     status.log = _QuietLog(status.log.path, status.log.beside, journal=parties.journal)
-    yield CourierServing(folder, parties, status, choice, command, letters=parties)
+    try:
+        yield CourierServing(folder, parties, status, choice, command, letters=parties)
+    finally:
+        remove_stamp(out)
