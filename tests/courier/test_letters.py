@@ -1,4 +1,4 @@
-"""What a member reads of what lies among its letters: letters to it by members of its roster, whole, of one run. Nothing else."""
+"""What a member reads of all that lies there: whole letters to it, by members of its roster, about its run. Nothing else."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def writers(keys: Path) -> dict[str, Writer]:
     return {**known, "stranger": Writer("coordinator", make_keys(keys.parent / "stranger", None), roster, SUBJECT)}
 
 
-def put(folder: Path, writer: Writer, receiver: str, number: int = 1, content: bytes = CONTENT, name: str = "a letter") -> bytes:
+def put(
+    folder: Path, writer: Writer, receiver: str, number: int = 1, content: bytes = CONTENT, name: str = "a letter"
+) -> bytes:
     _, file = writer.sealed(receiver, number, NEVER, content)
     (folder / name).write_bytes(file)
     return file

@@ -175,7 +175,11 @@ class CourierParties:
         return was_there and self.clock() - self.letters.put_out >= self.days * DAY
 
     def _take_in(self, number: int, most: int) -> None:
-        """Takes the answers that are there. One to an earlier letter shows that its party is back."""
+        """Takes the answers that are there. One to an earlier letter shows that its party is back.
+
+        One to a letter that this end does not remember shows that it was put back itself: its session is over.
+        """
+        forgotten = False
         for file, head in self.box.heads():
             party, (last, _) = head.sender, self.letters.heard.get(head.sender, (0, NEVER))
             if head.number <= last:
@@ -186,14 +190,16 @@ class CourierParties:
                     continue
                 write_bytes(self._in(party, number), content)
                 self.letters.passes[party] = self.letters.passes.get(party, 0) + 1
-            elif head.number >= number:  # of a letter that this end has forgotten, or of another one
-                self.box.troubles[party] = "it answers a letter that this coordinator has forgotten"
+            forgotten |= head.number >= number and head.answers != self.letters.heads.get(party)
             self.letters.heard[party] = (head.number, head.identity)
             if party in self.letters.missing:
                 self.letters.missing.remove(party)
             if party not in self._greeted:
                 self._greeted.add(party)
                 self.status.connected(party)
+        if forgotten:
+            self._keep()
+            raise OffTrack()
 
     def _in(self, party: str, number: int) -> Path:
         return self.folder / "in" / f"{party}.{number}"
