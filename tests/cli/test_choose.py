@@ -210,6 +210,36 @@ def test_a_run_of_the_plan_has_the_parties_of_the_plan(tmp_path: Path) -> None:
     assert (by_column.code, "the column of the corpus names" in by_column.err) == (2, True)
 
 
+def test_words_that_noise_would_drown_are_taken_from_a_public_list() -> None:
+    """Two organisations with short texts: their own words would be too few for any topics."""
+    few = ("--parties", "2", "--documents", "6444", *SIZES[4:], *FEARS[:-1], "0", "--document-length", "8", "--json")
+    plan = tomllib.loads(securetm("choose", *few).json["plan"])
+    assert (plan["profile"], plan["vocabulary"]["file"]) == ("dp-local", "english")
+    foreign = tomllib.loads(securetm("choose", *few, "--language", "slovenian").json["plan"])
+    assert (foreign["vocabulary"]["file"], foreign["tokeniser"]["stop_words"]) == ("slovenian", "sl")
+    assert foreign["training"].get("start") != "public"  # the vectors that are installed are English
+
+
+def test_a_language_makes_no_worse_plan_than_none() -> None:
+    many = ("choose", *SIZES, *FEARS, "--document-length", "60", "--json")
+    with_none, named = (tomllib.loads(securetm(*many, *more).json["plan"]) for more in ((), ("--language", "english")))
+    assert named == with_none
+    assert named["vocabulary"]["source"] == "joint"
+
+
+def test_documents_that_name_their_parties_keep_them_and_their_language(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.csv"
+    posts = "Občina bo letos obnovila cesto med šolo in muzejem ker je že zelo slaba"
+    notes.write_text("party,text\n" + "".join(f"p{n % 5},{posts} {n}\n" for n in range(50)), "utf-8")
+    open_to_all = ("choose", *SIZES, "--looks", "nobody", "--corpus", str(notes), "--json")
+    plan = tomllib.loads(securetm(*open_to_all).json["plan"])
+    assert (plan["corpus"]["partition"], plan["tokeniser"]["stop_words"]) == ("column", "sl")
+    assert "parties" not in plan["corpus"]
+    private = securetm("choose", *SIZES, *FEARS, "--corpus", str(notes), "--json")
+    assert "--language sl" in private.err  # no budget's plan follows from documents
+    assert tomllib.loads(private.json["plan"])["tokeniser"]["stop_words"] == "english"
+
+
 def test_a_list_in_a_file_is_public_for_a_reason_that_the_plan_has(tmp_path: Path) -> None:
     """Under a budget a list of unknown origin may tell anything; the reason of a person goes into the plan."""
     words, why = tmp_path / "words.txt", "the glossary that the ministry published in 2019"

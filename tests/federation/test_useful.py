@@ -12,6 +12,7 @@ import pytest
 from securetm import federate
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
+from securetm.federation.simulation.comparison import weighed
 from securetm.federation.simulation.simulation import execute
 from securetm.reports.runs import of_use
 from securetm.stages import Unwatched
@@ -109,3 +110,17 @@ def test_perplexity_does_not_make_a_model_useful_that_read_the_whole_text(
     assert result["baseline"]["from_whole_texts"] is True
     assert result["useful"] is False or "made of all its words" in of_use(result)
     assert "made of all its words" in of_use({**result, "useful": None})
+
+
+def test_a_verdict_weighs_diversity_and_documents_that_are_left_out(compared: Mapping[str, Any]) -> None:
+    held = {"north": {"all": 100, "with_agreed_words": 90}, "south": {"all": 100, "with_agreed_words": 60}}
+    assert weighed({"useful": True}, 0.3, held)["useful"] is True
+    same = weighed({"useful": True}, 0.07, held)
+    assert (same["useful"], same["weighed"]["why"]) == (False, ["same words"])
+    left = weighed({"useful": True}, 0.3, {"north": {"all": 100, "with_agreed_words": 30}})
+    assert (left["useful"], left["weighed"]["without_words"]) == (False, 70)
+    assert weighed({"useful": None}, 0.07, held)["useful"] is None
+    said = " ".join(of_use({**compared, **same}).split())
+    assert "of no use" in said
+    assert "Its topics say the same words (diversity 0.07)" in said
+    assert "70 of 100 documents have no word" in " ".join(of_use({**compared, **left}).split())

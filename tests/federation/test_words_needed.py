@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from securetm import federate
+from securetm.accounting.ledger import Ledger
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed, Mistake
 from securetm.federation.budget.forecast import needed_by
@@ -50,6 +51,19 @@ def test_a_selection_that_found_nothing_names_the_noise(tmp_path: Path) -> None:
         federate(of_sizes(200, 5), tmp_path / "run", DP, comparison=False)
     assert str(needed_by(agree(read_plan(None, DP))).found_from) in str(failure.value)  # type: ignore[union-attr]
     assert "min_documents" not in str(failure.value) + failure.value.advice()
+
+
+def test_too_few_words_stop_a_run_before_the_rest_of_the_budget_is_spent(tmp_path: Path) -> None:
+    """Three words are found; three topics would repeat each other."""
+    with pytest.raises(Failed, match="too few words: the selection found 3, and 3 topics need 15") as failure:
+        federate(of_sizes(600, 600), tmp_path / "run", DP, comparison=False)
+    assert "--topics 1" in failure.value.advice()
+    assert "--vocabulary english" in failure.value.advice()
+    paths = list((tmp_path / "run" / "ledgers").glob("*.ledger"))
+    assert len(paths) == 5
+    for path in paths:
+        with Ledger.read(path) as ledger:
+            assert 0 < ledger.spent().epsilon < DP["privacy.epsilon"] / 2
 
 
 def spending(profile: str = "dp-central", **vocabulary: str) -> PlannedSpending:

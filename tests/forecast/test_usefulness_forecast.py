@@ -16,6 +16,7 @@ from securetm.plans.forecast import (
     documents_needed,
     forecast,
     under_profile,
+    words_expected,
 )
 from securetm.plans.profiles import read_profile
 
@@ -75,3 +76,17 @@ def test_shares_of_noise_are_longer_than_what_a_curator_adds() -> None:
 def test_numbers_that_no_training_has_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(BadSetting, match=next(iter(bad))):
         replace(SETTING, **bad)  # type: ignore[arg-type]
+
+
+def test_a_forecast_knows_how_many_words_the_noise_leaves() -> None:
+    """Tweets of two parties: hardly a word is in so many of them that noise does not drown it."""
+    tweets = replace(SETTING, documents=6_444, length=8.0, topics=50, words=1_000, found_from=552.0)
+    told = forecast(tweets)
+    assert (told.verdict, told.held_out, told.chance) == (Verdict.NOT_OF_USE, None, 0.0)
+    assert "50 topics need 250: take a public list" in told.reasons[0]
+    assert forecast(replace(tweets, found_from=0.0)).held_out is not None
+    plenty = replace(SETTING, found_from=100.0)
+    assert forecast(plenty).held_out == forecast(SETTING).held_out  # more words are found than are asked for
+    some = forecast(replace(SETTING, documents=7_600, length=20.0, topics=10, found_from=283.0))
+    assert (some.verdict, some.held_out) == (Verdict.CANNOT_SAY, None)  # so few words were never tried
+    assert [round(words_expected(12_828, 20.0, least)) for least in (60, 250, 12_828)] == [785, 58, 0]
