@@ -43,7 +43,7 @@ def topics(
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write one page with map, bars and search to this file.")] = None,
     documents: Annotated[
-        bool, typer.Option("--documents", help="With --html: show documents behind the topics, of --party or of --corpus.")
+        bool, typer.Option("--documents", help="Show the documents that each topic is strongest in, of --party or of --corpus.")
     ] = False,
     model_only: Annotated[bool, typer.Option("--model-only", help="With --html: only what follows from the model.")] = False,
     party: Annotated[
@@ -99,6 +99,8 @@ def topics(
             topics_csv(finished.heaviest_words(words), named.texts, csv, private=finished.is_adapted())
         else:
             mean_shares_csv(groups_of_documents, named.texts, csv)
+    alike = _show_alike(finished, to)
+    _show_documents(finished, held if documents and html is None else {}, named, to)
     if over_time is not None:
         to.print(over_time_table(over_time, found, named.texts, to.width))
     if of_labels is not None:
@@ -109,9 +111,26 @@ def topics(
     more: dict[str, Any] = {"by_date": over_time.table()} if over_time else {}
     more |= {"by_label": of_labels.table()} if of_labels else {}
     more |= {"moved": moved} if moved else {}
+    more |= alike
     more |= {} if groups is None else {"under": groups}
     facts = {"run": finished.name, "model": finished.plan.model.name, "topics": found, "above_noise": above}
     return {**facts, **named.table(), **more}
+
+
+def _show_alike(finished: FinishedRun, to: Screen) -> dict[str, Any]:
+    """Names topics that are nearly the same."""
+    alike = finished.alike()
+    for one, other, common in alike:
+        to.print(f"Topics {one + 1} and {other + 1} are nearly the same: {common:.0%} of their words' weight is common.")
+    return {"alike": [[one, other] for one, other, _ in alike]} if alike else {}
+
+
+def _show_documents(finished: FinishedRun, held: dict[str, Corpus], named: TopicLabels, to: Screen) -> None:
+    """Shows the strongest documents of each topic."""
+    from securetm.reports.topic_page import documents_behind, documents_of_topics
+
+    for whose, documents in held.items():
+        to.print(documents_of_topics(documents_behind(finished, documents, whose), finished.topics(3), named.texts))
 
 
 def _opened(run: Path) -> FinishedRun:
@@ -141,7 +160,6 @@ def _check_page(
 
     by_group, party, corpus = given
     whose = party or corpus
-    require(html is not None or not documents, "", "--documents", documents, "is of use with --html only")
     require(html is not None or not model_only, "", "--model-only", model_only, "is of use with --html only")
     require(
         not documents or whose is not None, "", "--documents", documents, "needs --party or --corpus, which say whose they are"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from securetm.federation.store import DamagedStore, read_json
 from securetm.federation.topic_labels import LONGEST
 from securetm.foreign_text import printable
 from securetm.plans.profiles import read_profile
+from securetm.reports.document import Table
 from securetm.reports.files import write_report
 from securetm.reports.pages import page
 from securetm.reports.runs import of_use
@@ -217,6 +218,20 @@ def _words_of(documents: Corpus, row: int, most: int) -> str:
         counts = documents.counts[[row]]
         words = counts.indices[np.argsort(-counts.data, kind="stable")]
     return " ".join(documents.vocabulary[word] for word in words[:most]) + " …" * (len(words) > most)
+
+
+_IN_TERMINAL = 3  # documents of a topic
+
+
+def documents_of_topics(behind: DocumentsBehind, topics: Sequence[Sequence[str]], labels: Mapping[int, str]) -> Table:
+    """The documents in which each topic is strongest, with how much of each it takes and its first words."""
+    rows = tuple(
+        (str(place + 1), labels.get(place) or " ".join(topics[place][:3]), str(one.number), f"{one.share:.0%}", one.words)
+        for place, several in enumerate(behind.topics)
+        for one in several[:_IN_TERMINAL]
+    )
+    title = f"Documents of {behind.whose} that topics are strongest in; their words stay with whoever holds them"
+    return Table(("", "topic", "document", "share", "words"), rows, title=title, numeric=(0, 2, 3), whole=(0, 2, 3))
 
 
 _UNPROTECTED = "No budget: the model may tell who is in it"

@@ -17,7 +17,7 @@ from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.data_frames import library
 from securetm.errors import BadSetting, Failed, Mistake, NotFound
-from securetm.federation.folder import RESULT, RUN, ChangedFile, NotARun, check, reopen
+from securetm.federation.folder import RESULT, RUN, ChangedFile, NotARun, check, reopen, result_of
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.result import REPORT
 from securetm.federation.release import MODEL, released_model
@@ -40,6 +40,8 @@ from securetm.private_files import check_private
 from securetm.quality.judged_topics import JudgedTopics
 from securetm.settings import require
 from securetm.stages import Stages, Unwatched
+
+_ALIKE, _MOST_ALIKE = 0.75, 5  # the common weight of topics that say the same, and how many such pairs are told
 
 
 def load(path: str | Path) -> LearnedModel:
@@ -138,6 +140,15 @@ class LearnedModel:
         nearest = product_transposed(rows, clusters(rows, groups)).argmax(axis=1)
         return [np.flatnonzero(nearest == group).tolist() for group in np.unique(nearest)]
 
+    def alike(self) -> list[tuple[int, int, float]]:
+        """Returns pairs of topics (from 0) that are nearly the same, with the share of their words' weight that they have in
+        common, the likest first."""
+        pairs = []
+        for one, weights in enumerate(self.components_):
+            common = np.minimum(self.components_[one + 1 :], weights).sum(axis=1)
+            pairs += [(one, one + 1 + int(place), float(common[place])) for place in np.flatnonzero(common >= _ALIKE)]
+        return sorted(pairs, key=lambda pair: -pair[2])[:_MOST_ALIKE]
+
     def heaviest_words(self, words: int = 10) -> Iterator[tuple[int, int, str, float]]:
         """Returns topic (from 0), rank (from 1), word and weight of each of a topic's heaviest words."""
         for topic, weights in enumerate(self.components_):
@@ -204,6 +215,14 @@ class FinishedRun(LearnedModel):
             raise DamagedStore(str(path / REPORT), "it is not the report of a party") from problem
         stored = StoredModel.open(model_of(path))
         return cls(name, *_read(stored, plan), origin=stored.origin, plan=plan, folder=path)
+
+    def quality_frame(self) -> Any:
+        """Returns the shared model's figures and those of each party's own, as `federate` returns them."""
+        return FederationResult(result_of(self.folder)).quality_frame()
+
+    def prevalence_frame(self) -> Any:
+        """Returns parties x topics: how much of its documents each party finds a topic takes."""
+        return FederationResult(result_of(self.folder)).prevalence_frame()
 
     def labels(self) -> TopicLabels:
         """Reads the labels that people gave to the topics of this run."""

@@ -91,3 +91,23 @@ def test_the_page_of_topics_shows_them_and_says_whose_they_are(run: FinishedRun,
     text = (tmp_path / "north.html").read_text("utf-8")
     assert '"whose":"north"' in text
     assert '"behind":null' in text  # no document is quoted
+
+
+def test_documents_of_topics_and_frames_are_at_hand_without_a_page(run: FinishedRun) -> None:
+    party = next(iter(documents_in(run)))
+    shown = securetm("topics", RUN, "--documents", "--party", party)
+    assert shown.code == 0, shown.err
+    assert "topics are strongest in" in " ".join(shown.out.split())
+    assert securetm("topics", RUN, "--documents").code == 2  # whose documents?
+    assert list(run.prevalence_frame().index) == list(documents_in(run))
+    assert run.quality_frame().loc[0, "held_out"] > 0
+
+
+def test_topics_that_say_the_same_are_named(run: FinishedRun) -> None:
+    class Same(FinishedRun):
+        """Its second topic is the first one again."""
+
+        components_ = np.array([[0.5, 0.3, 0.2], [0.5, 0.25, 0.25], [0.0, 0.1, 0.9]])
+
+    same = Same(**{name: getattr(run, name) for name in ("name", "model", "state", "vocabulary", "plan", "folder")})
+    assert [(one, other, round(common, 2)) for one, other, common in same.alike()] == [(0, 1, 0.95)]
