@@ -17,7 +17,7 @@ from securetm.stages import Unwatched
 from .calculated import budget, by, found, write_ledger
 from .conftest import Said
 
-COMMANDS = ("dp-sgd", "solve", "laplace", "distributed", "compare", "profile", "forecast", "plan", "ledger")
+COMMANDS = ("dp-sgd", "solve", "laplace", "distributed", "compare", "profile", "forecast", "plan", "ledger", "series")
 KNOWN = "--documents 100000 --batch 1000 --epochs 10 --noise 1 --delta 1e-5"  # rate 0.01, 1,000 steps
 
 
