@@ -23,6 +23,7 @@ COMMANDS = (
     "serve",
     "init",
     "join",
+    "post",
     "health",
     "doctor",
     "backup",
@@ -48,6 +49,7 @@ COMMANDS = (
 REMOTE = (
     "serve",
     "join",
+    "post",
     "health",
     "doctor",
     "backup",

@@ -11,7 +11,7 @@ from securetm.cli.command import Output, command
 _MOST = 20  # files that are named
 
 
-@command("Say which build this is, and whether it was changed.", "--verify")
+@command("Say which build this is, and whether it was changed.", "--json")
 def version(
     verify: Annotated[
         bool, typer.Option("--verify", help="Compare every file with what was published; 1 if one differs.")
