@@ -15,12 +15,11 @@ ALLOWED = (
     r"needs a GPU",
     r"the content is not kept|under this profile the words are public",  # there is nothing to try then
     r"this system does not measure the peak of a process's memory",
-    r"root may (read|write) everything|root may write everywhere|this user cannot mount a file system",
-    r"(the research corpora are not|20 Newsgroups does not lie) beside this checkout",
+    r"root may read everything|root may write everywhere|this user cannot mount a file system",
+    r"the research corpora are not beside this checkout",
     r"Flower is not here",
     r"no sshd is installed|the extra courier is not installed",
     r"Ray does not start here",
-    r"the peers' environment is not here|a peer is not installed in the peers' environment",
     r"is not installed, which lints a file of deploy/",
 )
 OPTION = "--no-unlisted-skips"

@@ -27,6 +27,12 @@ def test_only_reasons_on_the_list_are_allowed() -> None:
     assert len(ALLOWED) < 10  # a short list
 
 
+def test_each_reason_on_the_list_is_one_that_a_test_gives() -> None:
+    tests = [path for path in (ROOT / "tests").rglob("*.py") if path.name not in {"skips.py", "test_skips.py"}]
+    given = "\n".join(path.read_text("utf-8") for path in tests)
+    assert [reason for allowed in ALLOWED for reason in allowed.split("|") if reason not in given] == []
+
+
 @pytest.mark.parametrize("where", [["-n", "0"], pytest.param(["-n", "1"], marks=pytest.mark.slow)])
 def test_a_run_that_must_be_whole_fails_for_an_unlisted_skip_and_names_it(where: list[str], tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n", "utf-8")
