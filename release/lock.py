@@ -3,6 +3,7 @@
 `party` is what `pip install securetm` brings, `all` what `pip install 'securetm[all]'` brings, in the versions of
 `requirements.txt`. Hashes are of the files that pip chooses on this machine: CPython 3.11 on Linux, x86-64. torch is not in the
 set: builds for different processors have one version and different files, so whoever installs it chooses the file and its hash.
+The README says how much each set is; it is measured here, on the packages of this environment.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Iterable
+from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,6 +24,7 @@ _HEAD = """\
 # {what}: pip install --require-hashes -r {name}
 # Then securetm itself: pip install --no-deps securetm-*.whl
 # For CPython 3.11 on Linux, x86-64. Written by: python release/lock.py
+# {count} packages, {megabytes:,} MB without bytecode
 """
 _TORCH = """\
 # torch {version} is not in the list. Install the build that fits your processor first, with the hash that its publisher states
@@ -53,14 +57,19 @@ def chosen(wanted: list[str]) -> list[tuple[str, str, str]]:
     return sorted((str(about["name"]), str(about["version"]), str(digest)) for about, digest in files)
 
 
+def megabytes(packages: Iterable[str]) -> int:
+    """How much the files of these packages are, as their own lists say. Bytecode, which pip makes, is in none."""
+    return round(sum(file.size or 0 for name in packages for file in metadata.files(name) or ()) / 1e6)
+
+
 def write(name: str, what: str, wanted: list[str]) -> None:
     """Writes one set."""
     path, found = ROOT / "release" / f"requirements-{name}.txt", chosen(wanted)
-    lines = [_HEAD.format(what=what, name=f"release/{path.name}")]
+    pinned = [one for one in found if one[0] not in APART]
+    size = megabytes(package for package, _, _ in pinned)
+    lines = [_HEAD.format(what=what, name=f"release/{path.name}", count=len(pinned), megabytes=size)]
     lines += [_TORCH.format(version=version.partition("+")[0]) for package, version, _ in found if package in APART]
-    lines += [
-        f"{package}=={version} \\\n    --hash=sha256:{digest}\n" for package, version, digest in found if package not in APART
-    ]
+    lines += [f"{package}=={version} \\\n    --hash=sha256:{digest}\n" for package, version, digest in pinned]
     path.write_text("".join(lines), "utf-8")
 
 

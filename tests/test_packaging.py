@@ -10,18 +10,19 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import zipfile
-from importlib import metadata
+from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 
 from securetm.extras import EXTRA_OF
 from securetm.version import build_digest
 
 ROOT = Path(__file__).resolve().parent.parent
+PINNED = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
 TRIAL = """
 import securetm
 from securetm.auditing.plans import audit_plan_names
@@ -216,31 +217,32 @@ def test_the_wheel_holds_every_data_file_and_no_test(installed: Path) -> None:
     assert (installed / "securetm" / "py.typed").is_file()
 
 
-def brought_with(*extras: str) -> dict[str, int]:
-    """The packages that are installed with securetm and these extras, and the bytes of their files."""
-    found: dict[str, int] = {}
-    waiting = [("securetm", set(extras))]
-    seen = set()
-    while waiting:
-        name, asked = waiting.pop()
-        distribution = metadata.distribution(name)
-        if name != "securetm":
-            found[name] = sum((file.size or 0) for file in distribution.files or ())
-        for requirement in map(Requirement, distribution.requires or ()):
-            wanted = requirement.marker is None or any(requirement.marker.evaluate({"extra": one}) for one in ("", *asked))
-            key = (normal(requirement.name), frozenset(requirement.extras))
-            if wanted and key not in seen:
-                seen.add(key)
-                waiting.append((key[0], asked | requirement.extras if key[0] == "securetm" else set(requirement.extras)))
-    return found
-
-
 def test_the_readme_says_how_much_is_installed() -> None:
-    """As the committed requirements bring it; megabytes within a tenth, because builds for other machines differ."""
+    """As the pinned sets bring it, whatever is installed here."""
     said = (ROOT / "README.md").read_text(encoding="utf-8")
-    figures = r"(\d+) packages \(([\d,]+) MB\)"
-    for extras, words in (((), "without torch:"), (("all",), "brings")):
-        ((packages, megabytes),) = re.findall(f"{words} {figures}", said)
-        found = brought_with(*extras)
-        assert abs(len(found) - int(packages)) <= 2, sorted(found)
-        assert sum(found.values()) / 1e6 == pytest.approx(int(megabytes.replace(",", "")), rel=0.1)
+    for name, words in (("party", "without torch:"), ("all", "brings")):
+        pinned = (ROOT / "release" / f"requirements-{name}.txt").read_text(encoding="utf-8")
+        (measured,) = re.findall(r"^# (\d+) packages, ([\d,]+) MB without bytecode$", pinned, re.MULTILINE)
+        assert re.findall(rf"{words} (\d+) packages \(([\d,]+) MB\)", said) == [measured]
+        assert len(PINNED.findall(pinned)) == int(measured[0])
+
+
+def test_the_pinned_sets_are_what_the_suite_runs_with_and_hold_what_is_asked_for() -> None:
+    """Who changes a dependency or a version, and forgets `make lock`, is told here."""
+    tested = {normal(name): version for name, version in PINNED.findall((ROOT / "requirements.txt").read_text("utf-8"))}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    asked = {"party": project["dependencies"], "all": list(dependencies_of("all", project["optional-dependencies"]))}
+    for name, wanted in asked.items():
+        pinned = PINNED.findall((ROOT / "release" / f"requirements-{name}.txt").read_text("utf-8"))
+        assert [one for one in pinned if tested[normal(one[0])] != one[1]] == []
+        assert {normal(re.split(r"[<>=\[]", one)[0]) for one in wanted} - {normal(one) for one, _ in pinned} <= {"torch"}
+
+
+def dependencies_of(extra: str, extras: dict[str, list[str]]) -> Iterator[str]:
+    """What an extra names, with the extras in it taken apart."""
+    for one in extras[extra]:
+        inner = re.fullmatch(r"securetm\[([\w,]+)\]", one)
+        if inner is None:
+            yield one
+        else:
+            yield from (part for name in inner[1].split(",") for part in dependencies_of(name, extras))
