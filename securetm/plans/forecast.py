@@ -51,6 +51,7 @@ class ForecastSetting:
     topics: Annotated[int, within(1, 10**9)] = 20
     rounds: Annotated[int, within(0, 10**9)] = 0
     length: Annotated[float, _FROM_ZERO] = 50.0  # words of a document that are on the list; 0: nobody says how many
+    written: Annotated[float, _FROM_ZERO] = 0.0  # words of a document, on the list or not; 0: nobody says more than `length`
     general_list: bool = False  # whether the words are those of general language, and not of texts like these
     documents_per_person: float = 1.0  # on average; above 1 the budget is each person's
     noise_factor: Annotated[float, _POSITIVE] = (
@@ -140,7 +141,9 @@ def words_counted(setting: ForecastSetting) -> int:
     """How many words the run will have: as many as are asked for, or as the noise leaves."""
     if not setting.found_from:
         return setting.words
-    about = _PERHAPS * words_expected(setting.units, setting.length or LENGTHS[1], _OF_FREQUENT * setting.found_from)
+    about = _PERHAPS * words_expected(
+        setting.units, setting.written or setting.length or LENGTHS[1], _OF_FREQUENT * setting.found_from
+    )
     return max(min(setting.words, round(about)), 2)
 
 
@@ -381,7 +384,7 @@ def _of_one_length(setting: ForecastSetting) -> Forecast:
     if fitted is None:  # of such a model the rounds are not looked up: that imports it
         return _unknown(setting, (_untried(tried_as(setting)),))
     if setting.found_from:
-        about = words_expected(setting.units, setting.length, _OF_FREQUENT * setting.found_from)
+        about = words_expected(setting.units, setting.written or setting.length, _OF_FREQUENT * setting.found_from)
         if about < least_words(setting.topics):
             unknown = _unknown(setting, (_too_few(setting, about),))
             surely = _OF_A_SUBJECT * about < least_words(setting.topics)
@@ -515,7 +518,9 @@ MODELS = (*((LDA_VI, start) for start in (PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_
 OTHERS = (("lda", PLAIN), ("nmf", PLAIN), ("prodlda", PLAIN))  # which are shown beside them, and never best under a budget
 WORDS_TRIED, TOPICS_TRIED = LISTS, (5, 10, 20, 50)
 _NOT_APART = 0.03  # nats a word: on corpora that the rule was not fitted to, outcomes lay further than that from it
-_COVERED_BY_ONE, _BY_EACH_DOUBLING = -0.46, 0.117  # of all words of texts: 47 % by a list of 250, 87 % by one of 2,000
+# Of all words of texts, by one word and by each doubling: their own words cover 47 % with 250 and 82 % with 2,000, those of
+# general English 16 % and 48 % (seven corpora).
+_OWN_WORDS, _GENERAL_WORDS = (-0.46, 0.117), (-0.69, 0.107)
 
 
 @dataclass(frozen=True)
@@ -535,6 +540,12 @@ class ForecastChoice:
         by_length = [{"length": length, "verdict": verdict.value} for length, verdict in self.by_length]
         found = {**self.asked.record(), "models": each, "best": best, "documents_needed": self.needed}
         return {**found, **({"by_length": by_length} if by_length else {})}
+
+
+def covered(words: int, *, general: bool) -> float:
+    """Which share of all words of texts is on a list of so many, be they frequent in such texts or in general English."""
+    by_one, by_each_doubling = _GENERAL_WORDS if general else _OWN_WORDS
+    return min(max(by_one + by_each_doubling * log2(words), 0.05), 1.0)
 
 
 def choose_settings(
@@ -564,29 +575,35 @@ def best_settings(
     words: tuple[int, ...] = WORDS_TRIED,
     topics: tuple[int, ...] = TOPICS_TRIED,
     vectors: bool = True,
+    written: float = 0.0,
 ) -> Forecast | None:
     """The forecast of the best model, start, words and topics for such documents; None where none can be forecast.
+
+    Documents of so many `written` words have fewer on a list, the fewer the shorter it is.
 
     Of those that promise as much as the best, as far as the rule can tell, it is the one with the most words and topics.
     Without `vectors`, no start that reads some is chosen from.
     """
     judged = []
     sizes = words or (setting.words,)
-    there = words_counted(replace(setting, words=max(sizes)))  # a list longer than the next that holds all of them has no more
+    there = words_counted(
+        replace(setting, words=max(sizes), written=written)
+    )  # a list longer than the next that holds all of them has no more
     sizes = tuple(size for size in sizes if not any(there <= other < size for other in sizes))
     for (model, start), size, count in product(MODELS, sizes, topics or (setting.topics,)):
         if model == LDA_VI and start in (PUBLIC, BY_MOMENTS) and not vectors:
             continue
         one = replace(setting, model=model, start=start, start_said=True, words=size, topics=count, rounds=0)
+        if written:
+            one = replace(one, written=written, length=round(written * covered(size, general=one.general_list), 1))
         if (judgement := _Judged.of(one)).known:
             judged.append(judgement)
     if not judged:
         return None
     most = max(judged, key=lambda one: (one.known, one.of_use, one.promise))
+    apart = _NOT_APART if most.promise > 0 else 0.0  # of settings that promise nothing, the least bad
     as_good = [
-        one
-        for one in judged
-        if (one.known, one.of_use) == (most.known, most.of_use) and one.promise >= most.promise - _NOT_APART
+        one for one in judged if (one.known, one.of_use) == (most.known, most.of_use) and one.promise >= most.promise - apart
     ]
     return forecast(max(as_good, key=lambda one: (one.setting.words * one.setting.topics, one.promise)).setting)
 
@@ -603,12 +620,11 @@ class _Judged:
     @classmethod
     def of(cls, setting: ForecastSetting) -> _Judged:
         each = [_of_one_length(one) for one in setting.of_each_length()]
-        known = [_promise(one) for one in each if one.held_out is not None]
+        known = [promise_of(one) for one in each if one.held_out is not None]
         return cls(setting, len(known), sum(one.verdict is Verdict.OF_USE for one in each), sum(known) / len(each))
 
 
-def _promise(one: Forecast) -> float:
+def promise_of(one: Forecast) -> float:
     """The gain for each word of a text, on the list or not: a word that is not on it is predicted by its frequency."""
     assert one.held_out is not None
-    covered = _COVERED_BY_ONE + _BY_EACH_DOUBLING * log2(words_counted(one.setting))
-    return one.held_out.middle * min(max(covered, 0.1), 1.0)
+    return one.held_out.middle * covered(words_counted(one.setting), general=one.setting.general_list)

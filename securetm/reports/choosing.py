@@ -27,6 +27,7 @@ from securetm.plans.forecast import (
     Verdict,
     best_settings,
     forecast,
+    promise_of,
     setting_under,
     tried_as,
 )
@@ -162,8 +163,8 @@ def _training(answers: Answers, notes: PlanNotes, best: ForecastSetting | None, 
         asked["persons"] = persons
         said["training.persons"] = f"at least, if each has {answers.per_person} documents"
     if notes.length:
-        asked["document_length"] = float(f"{notes.length:g}")
-        said["training.document_length"] = "words"
+        asked["document_length"] = float(f"{best.length if best is not None else notes.length:g}")
+        said["training.document_length"] = "words on the list"
     if best is not None:
         asked |= {"rounds": best.rounds, **(_start(best.start) if best.model == MODEL_UNDER_BUDGET else {})}
         said["training.rounds"] = "of these, and of words, topics and start, the forecast expects most"
@@ -287,6 +288,8 @@ def _made(answers: Answers, profile: Profile, notes: PlanNotes, best: Forecast |
     setting = best.setting if best and best.held_out else None
     found, text = plan_of(answers, profile, notes, setting)
     agreement = agree(found.plan)
+    if best is not None and setting is None:  # of no settings anything is known: what the run will say of its own
+        best = forecast_of(agreement, dealt_out(answers, profile)) or best
     if answers.trainings == 1 or not hides_documents(profile.budget):
         return _Made(text, agreement, best)
     from securetm.federation.budget.prices import noise_for_runs  # with the accountant, which one training does not need
@@ -295,7 +298,7 @@ def _made(answers: Answers, profile: Profile, notes: PlanNotes, best: Forecast |
     found, text = plan_of(answers, profile, replace(notes, noise=noise), setting)
     if best is not None and setting is not None:
         epsilon = epsilon_for(answers, profile, notes)
-        best = forecast(replace(setting, noise=noise, epsilon=epsilon, length=notes.length))
+        best = forecast(replace(setting, noise=noise, epsilon=epsilon, length=setting.length if notes.length else 0.0))
     return _Made(text, agree(found.plan), best, noise)
 
 
@@ -335,14 +338,16 @@ def _best(answers: Answers, profile: Profile, notes: PlanNotes) -> Forecast | No
     usual = replace(setting, start=PUBLIC if vectors else PLAIN)
     if notes.language and language_code(notes.language) is None:  # a list in a file is kept
         return best_settings(setting, vectors=vectors) or forecast(usual)
-    if JOINT in profile.vocabularies:  # the documents' own words did better wherever both were measured, if enough are found
+    each = []
+    if JOINT in profile.vocabularies:
         setting = replace(setting, found_from=_found_from(answers, profile, notes))
-        if (best := best_settings(setting, vectors=vectors)) is not None:
-            return best
+        each.append(best_settings(setting, vectors=vectors, written=notes.length))
     if "file" in profile.vocabularies:
-        best = best_settings(replace(setting, found_from=0.0, general_list=True), vectors=vectors)
-        if best is not None:
-            return best
+        general = replace(setting, found_from=0.0, general_list=True)
+        each.append(best_settings(general, vectors=vectors, written=notes.length))
+    known = [one for one in each if one is not None]
+    if known:
+        return max(known, key=lambda one: (one.verdict is Verdict.OF_USE, promise_of(one)))
     return forecast(replace(usual, found_from=setting.found_from))
 
 

@@ -112,6 +112,16 @@ def test_the_plan_has_the_settings_of_the_forecast_and_a_run_forecasts_the_same(
     assert told.record()["classification"] == pytest.approx(shown["classification"], abs=0.01)
 
 
+def test_titles_of_two_parties_are_promised_nothing() -> None:
+    """Of five words half a word is on a list of general words, and behind the noise too few of their own are found."""
+    asked = ("--parties", "2", "--documents", "6444", "--per-person", "0", "--purpose", "explore", *FEARS[:-1], "0")
+    shown = securetm("choose", *asked, "--document-length", "5", "--epsilon", "4", "--json").json["forecast"]
+    assert shown["verdict"] == "not of use"
+    longer = securetm("choose", *asked, "--document-length", "60", "--epsilon", "4", "--json").json["forecast"]
+    assert longer["setting"]["length"] < 60  # those of its words that are on the list
+    assert longer["setting"]["written"] == 60
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", TO_EACH)
 def test_check_and_run_take_every_plan_as_it_is(profile: str, tmp_path: Path) -> None:

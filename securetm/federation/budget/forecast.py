@@ -27,6 +27,7 @@ from securetm.plans.forecast import (
     PUBLIC,
     Forecast,
     ForecastSetting,
+    covered,
     forecast,
     under_profile,
 )
@@ -161,6 +162,7 @@ def setting_of(agreement: Agreement, parties: int, documents: int, length: float
     if plan.training.start == MOMENTS:
         start = BY_MOMENTS_ALONE if agreement.vectors is None else BY_MOMENTS
     needed = needed_by(agreement, parties)
+    words, general = max(len(agreement.longest_list), 2), plan.vocabulary.language is not None
     counts = Terms((Block("counts", (agreement.model.most_shown_topics, len(agreement.longest_list))),), bits=64)
     return ForecastSetting(
         documents=documents,
@@ -168,11 +170,12 @@ def setting_of(agreement: Agreement, parties: int, documents: int, length: float
         delta=budget.delta,
         model=plan.model.name,
         start=start,
-        words=max(len(agreement.longest_list), 2),
+        words=words,
         topics=agreement.model.most_shown_topics,
         rounds=plan.training.rounds,
         length=length,
-        general_list=plan.vocabulary.language is not None,
+        written=round(length / covered(words, general=general), 1),
+        general_list=general,
         documents_per_person=each,
         noise_factor=under_profile(agreement.profile, parties),
         noise=plan.privacy.noise,
