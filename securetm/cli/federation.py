@@ -118,7 +118,7 @@ def serve(
 
     Started again with the same plan it goes on from the last kept round. Ctrl-C or SIGTERM stops it, and nothing is lost.
     """
-    chosen, files = _coordinator_files(plan, set_, passphrase_file)
+    chosen, files = _coordinator_files(plan, set_, passphrase_file, connects=courier is None)
     from securetm.federation.coordinator.serving import operated
 
     by_courier = ("--courier", courier) if courier else ()
@@ -139,7 +139,9 @@ def serve(
     return _served(result, plan.parent / chosen.coordinator.out, out)
 
 
-def _coordinator_files(plan: Path, set_: list[str] | None, passphrase_file: Path | None) -> tuple[Plan, CoordinatorFiles]:
+def _coordinator_files(
+    plan: Path, set_: list[str] | None, passphrase_file: Path | None, *, connects: bool
+) -> tuple[Plan, CoordinatorFiles]:
     from securetm.cli.passphrases import passphrase_for
     from securetm.credentials.diagnosis import ending_soon, now_utc, said_of_build
     from securetm.credentials.keys import keep_out_of_core_dumps
@@ -150,7 +152,8 @@ def _coordinator_files(plan: Path, set_: list[str] | None, passphrase_file: Path
     from securetm.federation.coordinator.serving import CoordinatorFiles
     from securetm.reports.keys import show_warnings
 
-    files = CoordinatorFiles.read(chosen.coordinator, plan.parent, lambda folder: passphrase_for(folder, passphrase_file))
+    passphrase = partial(passphrase_for, file=passphrase_file)
+    files = CoordinatorFiles.read(chosen.coordinator, plan.parent, passphrase, connects=connects)
     show_warnings((*ending_soon(files.roster, now_utc()), *filter(None, [said_of_build(files.roster)])))
     return chosen, files
 
@@ -244,7 +247,7 @@ def join(
     With --json it prints one line for each event.
     """
     tells = not dry_run and socket is None and courier is None
-    joining = _prepared(party, passphrase_file, out, tells=tells, logs=monitoring.log)
+    joining = _prepared(party, passphrase_file, out, tells=tells, logs=monitoring.log, connects=courier is None)
     if courier is not None:
         _say_passes(joining.agreement, out.screen)
     if dry_run:
@@ -263,7 +266,9 @@ def join(
     return None
 
 
-def _prepared(party: Path, passphrase_file: Path | None, out: Output, *, tells: bool, logs: bool = False) -> Joining:
+def _prepared(
+    party: Path, passphrase_file: Path | None, out: Output, *, tells: bool, logs: bool = False, connects: bool = True
+) -> Joining:
     from securetm.cli.passphrases import passphrase_for
     from securetm.credentials.diagnosis import ending_soon, now_utc
     from securetm.credentials.keys import keep_out_of_core_dumps
@@ -277,7 +282,7 @@ def _prepared(party: Path, passphrase_file: Path | None, out: Output, *, tells: 
 
     tell = partial(_tell_coordinator, out) if tells else lambda *_: None
     with nullcontext(Unwatched()) if logs else out.late_bars() as bars:
-        joining = prepare(party, lambda folder: passphrase_for(folder, passphrase_file), bars, tell)
+        joining = prepare(party, partial(passphrase_for, file=passphrase_file), bars, tell, connects=connects)
     ending = ending_soon(joining.roster, now_utc())
     if logs:  # the other warnings may tell of documents
         for one in ending:
@@ -331,9 +336,10 @@ def _joined(
         status = JoinStatus(joining.file.name, joining.roster.federation, rounds, tell)
         if monitoring.log:
             tell("started", {"party": joining.file.name, "federation": joining.roster.federation, "run": joining.run_name})
-        carrier = partial(_carrier, joining, status, *at)
+        carrier, courier = partial(_carrier, joining, status, *at), at[-1]
+        again = ("securetm", "join", str(joining.file.path), "--courier", str(courier)) if courier else ()
         with monitored(joining, status, monitoring):
-            report = _in_thread(lambda: take_part(joining, carrier, status, stop), lambda: _look(joining, status, shown))
+            report = _in_thread(lambda: take_part(joining, carrier, status, stop, again), lambda: _look(joining, status, shown))
         if monitoring.log:
             tell("finished", report)
     if report["rounds"]:
@@ -418,6 +424,11 @@ def post(
         made, passes = _post_of_coordinator(file, courier, set_, passphrase_file, out)
     for member, trouble in made.troubles.items():
         out.screen.print(f"Note: the letters of {member} are not read: {trouble}.", markup=False, soft_wrap=True)
+    if made.unread:
+        files = counted(made.unread, "file")
+        out.screen.print(
+            f"Note: this account may not read {files} there; letters may be among them.", markup=False, soft_wrap=True
+        )
     said = f"Taken in: {counted(made.took, 'letter')}. "
     awaited = ", ".join(made.awaited) or "nobody"
     said += f"Awaited: {awaited}." if made.ended is None else "The run has ended."
@@ -426,7 +437,7 @@ def post(
 
 
 def _post_of_party(file: Path, courier: str, passphrase_file: Path | None, out: Output) -> tuple[Pass, int]:
-    joining = _prepared(file, passphrase_file, out, tells=False)
+    joining = _prepared(file, passphrase_file, out, tells=False, connects=False)
     from securetm.federation.courier.one_pass import pass_of_party
     from securetm.federation.party.status import JoinStatus
     from securetm.reports.federation import JoinScreen
@@ -443,7 +454,7 @@ def _post_of_party(file: Path, courier: str, passphrase_file: Path | None, out: 
 def _post_of_coordinator(
     plan: Path, courier: str, set_: list[str] | None, passphrase_file: Path | None, out: Output
 ) -> tuple[Pass, int]:
-    chosen, files = _coordinator_files(plan, set_, passphrase_file)
+    chosen, files = _coordinator_files(plan, set_, passphrase_file, connects=False)
     from securetm.federation.courier.one_pass import pass_of_coordinator
     from securetm.federation.soundness import agreed_apart
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,11 @@ from securetm.federation.coordinator.serving import CoordinatorFiles
 from securetm.federation.courier.one_pass import Pass, pass_of_coordinator, pass_of_party
 from securetm.federation.courier.places import LocalFolder, Place
 from securetm.federation.folder import begin
+from securetm.federation.party.joining import Joining
 from securetm.federation.party.status import JoinStatus
 from securetm.federation.simulation.simulation import execute
 from securetm.plans.recommend import read_plan
+from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 
 from ..federation.joined import NAMES, Organisations
@@ -51,13 +53,19 @@ class ByCourier:
     def place(self, name: str) -> Place:
         return self.place_of(name) if self.place_of else LocalFolder(self.letters)
 
+    def prepared(self, name: str) -> Joining:
+        return self.organisations.prepared(name, connects=False)
+
+    def files(self) -> tuple[Plan, CoordinatorFiles]:
+        plan = read_plan(self.coordinator / "plan.toml", {})
+        return plan, CoordinatorFiles.read(plan.coordinator, self.coordinator, lambda _: None, connects=False)
+
     def party(self, name: str) -> Pass:
         status = JoinStatus(name, "trial", 2)
-        return self._made(name, pass_of_party(self.organisations.prepared(name), self.place(name), status))
+        return self._made(name, pass_of_party(self.prepared(name), self.place(name), status))
 
     def serve(self) -> Pass:
-        plan = read_plan(self.coordinator / "plan.toml", {})
-        files = CoordinatorFiles.read(plan.coordinator, self.coordinator, lambda _: None)
+        plan, files = self.files()
         return self._made("coordinator", pass_of_coordinator(plan, self.run, files, self.place("coordinator"), "securetm post"))
 
     def _made(self, name: str, made: Pass) -> Pass:
@@ -65,15 +73,17 @@ class ByCourier:
         self.said[name] = made
         return made
 
-    def to_the_end(self, between: Callable[[], None] = lambda: None) -> Mapping[str, Any]:
-        """Passes of everybody in turn, until all have the model. Returns what the coordinator ended with."""
-        for _ in range(MOST_PASSES):
+    def to_the_end(
+        self, between: Callable[[], None] = lambda: None, away: Callable[[int], Collection[str]] = lambda _: ()
+    ) -> Mapping[str, Any]:
+        """Passes of everybody who is there in turn, until all have the model. Returns what the coordinator ended with."""
+        for turn in range(MOST_PASSES):
             self.serve()
             between()
-            for name in NAMES:
+            for name in (name for name in NAMES if name not in away(turn)):
                 self.party(name)
                 between()
-            if all(self.said[name].ended is not None for name in ("coordinator", *NAMES)):
+            if all(name in self.said and self.said[name].ended is not None for name in ("coordinator", *NAMES)):
                 ended = self.said["coordinator"].ended
                 assert ended is not None
                 return ended

@@ -77,7 +77,7 @@ def test_private_runs_take_the_passes_that_are_stated(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("profile", "passes"), [("open", 7), ("masked_strict", 19)])
+@pytest.mark.parametrize(("profile", "passes"), [("open", 8), ("masked_strict", 19)])
 def test_runs_without_a_budget_take_the_passes_that_are_stated(profile: str, passes: int, keys: Path, tmp_path: Path) -> None:
     run = ByCourier.of(keys, tmp_path, PLAN.replace('"masked"', f'"{profile}"'))
     run.to_the_end()

@@ -12,26 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from securetm.credentials.homes import KEYS
-from securetm.credentials.keys import Keys, make_keys
-from securetm.credentials.roster import read_roster
 from securetm.errors import Malformed, Mistake
-from securetm.federation.courier.letters import HEAD, OVERHEAD, NotALetter, Subject, Writer, bundled, unbundled
+from securetm.federation.courier.letters import HEAD, OVERHEAD, NotALetter, Writer, bundled, unbundled
 from securetm.federation.courier.mailbox import LONGEST_AGAIN, Mailbox, newest
 from securetm.federation.courier.party_end import NEVER
 from securetm.federation.courier.places import LocalFolder
 
-SUBJECT = Subject(bytes(32), bytes([1]) * 32, bytes([2]) * 32)
 CONTENT = bundled([b"a question", b"", b"another one"])
-
-
-@pytest.fixture(scope="module")
-def writers(keys: Path) -> dict[str, Writer]:
-    """The coordinator, two parties, and somebody who has the roster and a key of its own."""
-    roster = read_roster(keys / "coordinator" / "roster.toml")
-    homes = {"coordinator": keys / "coordinator", **{name: keys / "parties" / name for name in ("numpy", "torch")}}
-    known = {name: Writer(name, Keys.open(home / "home" / KEYS), roster, SUBJECT) for name, home in homes.items()}
-    return {**known, "stranger": Writer("coordinator", make_keys(keys.parent / "stranger", None), roster, SUBJECT)}
 
 
 def put(
@@ -113,7 +100,9 @@ def test_the_newest_letter_counts_in_whichever_file_it_lies(writers: dict[str, W
 
 
 def test_a_letter_of_another_run_is_told_and_not_read(writers: dict[str, Writer], tmp_path: Path) -> None:
-    other = replace(writers["coordinator"], subject=replace(SUBJECT, roster=bytes([9]) * 32, profile=bytes([9]) * 32))
+    other = replace(
+        writers["coordinator"], subject=replace(writers["coordinator"].subject, roster=bytes([9]) * 32, profile=bytes([9]) * 32)
+    )
     put(tmp_path, other, "numpy")
     box = Mailbox(writers["numpy"], LocalFolder(tmp_path))
     assert newest(box.heads(), 0) == {}

@@ -93,8 +93,8 @@ class Organisations:
         lines = (json.dumps({"text": text}) for text in documents)
         (self.file(name).parent / file).write_text("\n".join(lines), "utf-8")
 
-    def prepared(self, name: str, tell: Tell = lambda *_: None) -> Joining:
-        return prepare(self.file(name), lambda _: None, Unwatched(), tell)
+    def prepared(self, name: str, tell: Tell = lambda *_: None, *, connects: bool = True) -> Joining:
+        return prepare(self.file(name), lambda _: None, Unwatched(), tell, connects=connects)
 
 
 def accepted(plan: str) -> list[str]:

@@ -120,7 +120,8 @@ class Countersigning:
         for _ in range(MOST_TURNS):
             if self.along and not self._unsigned(here):
                 break
-            self._show(self._leads())
+            led, self._led = self._led, {}
+            self._show(led or self._leads())
             if self._silent and not told:
                 told = bool(self.carry({one: wire.Links(tuple(self._signed[one].values())) for one in self._silent}))
                 self._show({})

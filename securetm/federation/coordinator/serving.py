@@ -79,16 +79,24 @@ class CoordinatorFiles:
 
     @classmethod
     def read(
-        cls, choice: CoordinatorChoice, beside: Path, passphrase_of: Callable[[Path], Passphrase | None]
+        cls,
+        choice: CoordinatorChoice,
+        beside: Path,
+        passphrase_of: Callable[[Path], Passphrase | None],
+        *,
+        connects: bool = True,
     ) -> CoordinatorFiles:
-        """Reads the files that [coordinator] of the plan in that folder names."""
+        """Reads the files that [coordinator] of the plan in that folder names.
+
+        Who does not connect needs no certificate that is valid now.
+        """
         folder = beside / choice.keys if choice.keys else data_home() / COORDINATOR / KEYS
         problem = f"must be the folder `{KEYS}` of the coordinator's home"
         require(folder.name == KEYS, "[coordinator]", "keys", choice.keys, problem)
         roster = read_roster(beside / choice.roster)
         check_accepted(folder.parent, roster)
         keys = Keys.open(folder, passphrase_of(folder))
-        check_own(COORDINATOR, keys, roster, now_utc())
+        check_own(COORDINATOR, keys, roster, now_utc() if connects else None)
         said_of_build(roster)
         return cls(keys, roster, (authority_pem(folder.parent),) if (folder.parent / AUTHORITY).is_dir() else ())
 

@@ -29,6 +29,7 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
     "connected": ("party",),
     "left": ("party", "reason"),
     "rejected": ("party", "refusal"),
+    "away": ("reason",),
     "waiting": ("missing", "seconds"),
     "session": ("session", "parties"),
     "session_ended": ("session", "reason", "missing"),

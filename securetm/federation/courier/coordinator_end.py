@@ -28,7 +28,7 @@ from securetm.federation.courier.journal import Journal, KeptEntropy, OffTrack, 
 from securetm.federation.courier.letters import Head, Subject, bundle_size, bundled, unbundled
 from securetm.federation.courier.mailbox import Mailbox, Sent
 from securetm.federation.courier.party_end import NEVER, writer_of
-from securetm.federation.courier.places import Place
+from securetm.federation.courier.places import Place, PlaceAway
 from securetm.federation.health import remove_stamp, renew_stamp
 from securetm.federation.store import write_bytes
 from securetm.federation.transcript import Replies, Wave
@@ -68,6 +68,8 @@ class CourierParties:
     clock: Callable[[], float] = time.time
     _sent: dict[str, Sent] = field(default_factory=dict)
     _greeted: set[str] = field(default_factory=set)  # parties of which a letter came in this process
+    _forgotten: bool = False  # whether a party answered a letter that this end does not remember
+    _away: bool = False  # whether the place could not be reached when it was tried last
 
     def __post_init__(self) -> None:
         private_folder(self.folder)
@@ -141,8 +143,10 @@ class CourierParties:
                 self._sent[party] = Sent(_NO_HEAD, self._out(party).read_bytes(), self.letters.names.setdefault(party, []))
         heard = {party: number for party, (number, _) in self.letters.heard.items()}
         open_now = [sent for party, sent in self._sent.items() if heard.get(party, 0) < self.letters.number]
-        put = [self.box.look_after(sent) for sent in open_now]
-        if any(put):
+        try:
+            for sent in open_now:
+                self.box.look_after(sent)
+        finally:
             self._keep()
 
     def _out(self, party: str) -> Path:
@@ -155,8 +159,7 @@ class CourierParties:
         self.journal.keep()
         self.letters.looks += 1
         while True:
-            self.look_after()
-            self._take_in(number, most)
+            self._look(number, most)
             came = [party for party in asked if self._in(party, number).is_file()]
             self.awaited = tuple(party for party in asked if party not in came)
             if not self.awaited or (len(came) >= min(self.fewest, len(asked)) and self._waited()):
@@ -169,8 +172,24 @@ class CourierParties:
             renew_stamp(self.coordinator.parent)
             time.sleep(self.every)
 
+    def _look(self, number: int, most: int) -> None:
+        """Sees to what goes out, and takes in what came. A process that stays tries a place that is away again."""
+        try:
+            self.look_after()
+            self._take_in(number, most)
+        except PlaceAway as away:
+            if self.box.once:
+                raise
+            if not self._away:
+                self.status.log.write("away", reason=str(away))
+                self.status.tell(str(away))
+            self._away = True
+        else:
+            self._away = False
+
     def _waited(self) -> bool:
         """Whether it was long enough. A clock that was put forward does not end a wave in the pass that began it."""
+        self.letters.put_out = min(self.letters.put_out, self.clock())  # one that was put back does not keep it open for years
         was_there = self.letters.looks > 1 or not self.box.once
         return was_there and self.clock() - self.letters.put_out >= self.days * DAY
 
@@ -179,7 +198,6 @@ class CourierParties:
 
         One to a letter that this end does not remember shows that it was put back itself: its session is over.
         """
-        forgotten = False
         for file, head in self.box.heads():
             party, (last, _) = head.sender, self.letters.heard.get(head.sender, (0, NEVER))
             if head.number <= last:
@@ -190,14 +208,15 @@ class CourierParties:
                     continue
                 write_bytes(self._in(party, number), content)
                 self.letters.passes[party] = self.letters.passes.get(party, 0) + 1
-            forgotten |= head.number >= number and head.answers != self.letters.heads.get(party)
+            self._forgotten |= head.number >= number and head.answers != self.letters.heads.get(party)
             self.letters.heard[party] = (head.number, head.identity)
             if party in self.letters.missing:
                 self.letters.missing.remove(party)
             if party not in self._greeted:
                 self._greeted.add(party)
                 self.status.connected(party)
-        if forgotten:
+        if self._forgotten:
+            self._forgotten = False
             self._keep()
             raise OffTrack()
 

@@ -36,6 +36,7 @@ class Mailbox:
     once: bool = False  # whether this process makes a single pass, so that its own letters are looked after at once
     clock: Callable[[], float] = time.monotonic
     troubles: dict[str, str] = field(default_factory=dict)  # by sender: why its letters are not read
+    unread: set[str] = field(default_factory=set)  # names of files that this account may not read
     _opened: dict[tuple[str, int], Head | None] = field(default_factory=dict)  # by name and length: what was opened before
     _looks: int = 0
 
@@ -44,6 +45,7 @@ class Mailbox:
         self._looks += 1
         files = self.place.files()
         self._opened = {key: head for key, head in self._opened.items() if files.get(key[0]) == key[1]}
+        self.unread &= files.keys()
         for name, length in sorted(files.items()):
             head = self._head(name, length)
             if head is None or sender not in ("", head.sender):
@@ -59,8 +61,10 @@ class Mailbox:
         known = (name, length)
         if length < OVERHEAD or (known in self._opened and (self._opened[known] or self._looks & (self._looks - 1))):
             return self._opened.get(known)
+        first = self.place.read(name, HEAD)
+        (self.unread.discard if first else self.unread.add)(name)
         try:
-            self._opened[known] = self.writer.opened_head(name, self.place.read(name, HEAD), length)
+            self._opened[known] = self.writer.opened_head(name, first, length)
         except NotALetter:
             self._opened[known] = None
         return self._opened[known]

@@ -31,12 +31,13 @@ class Pass:
     number: int  # of the letter that was put out last
     awaited: tuple[str, ...]  # members whose letters are awaited
     troubles: Mapping[str, str]  # by member: why its letters are not read
+    unread: int  # files there that this account may not read
     ended: Mapping[str, Any] | None = None  # what the run ended with
 
     def facts(self) -> dict[str, Any]:
         """The same, ready for JSON."""
         stated = {"taken": self.took, "letter": self.number, "awaited": list(self.awaited), "troubles": dict(self.troubles)}
-        return {**stated, "ended": self.ended is not None}
+        return {**stated, "unread": self.unread, "ended": self.ended is not None}
 
 
 def pass_of_party(joining: Joining, place: Place, status: JoinStatus) -> Pass:
@@ -49,7 +50,7 @@ def pass_of_party(joining: Joining, place: Place, status: JoinStatus) -> Pass:
             took = int(carrier.one_pass(paced.handle, stop))
             ended = keep_result(paced.party, joining.facts()) if carrier.finished else None
             awaited = () if carrier.finished else (COORDINATOR,)
-            return Pass(took, carrier.kept.number, awaited, carrier.box.troubles, ended)
+            return Pass(took, carrier.kept.number, awaited, carrier.box.troubles, len(carrier.box.unread), ended)
         finally:
             paced.close()
 
@@ -62,4 +63,11 @@ def pass_of_coordinator(plan: Plan, out: Path, files: CoordinatorFiles, place: P
         with suppress(Paused):
             ended = serving.run()
         took = sum(parties.letters.passes.values()) - before
-        return Pass(took, parties.letters.number, parties.awaited if ended is None else (), parties.box.troubles, ended)
+        return Pass(
+            took,
+            parties.letters.number,
+            parties.awaited if ended is None else (),
+            parties.box.troubles,
+            len(parties.box.unread),
+            ended,
+        )

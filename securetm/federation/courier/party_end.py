@@ -19,7 +19,7 @@ from securetm.errors import Malformed
 from securetm.federation.courier.letters import DIGEST, Head, Subject, Writer, bundle_size, bundled, unbundled
 from securetm.federation.courier.mailbox import Mailbox, Sent, newest
 from securetm.federation.courier.paused_party import go_on, paused
-from securetm.federation.courier.places import Place
+from securetm.federation.courier.places import Place, PlaceAway
 from securetm.federation.network.events import NetworkEvents
 from securetm.federation.party.joining import Joining
 from securetm.federation.party.reply_times import PacedParty
@@ -57,6 +57,7 @@ class CourierCarrier:
     events: NetworkEvents = field(default_factory=NetworkEvents)
     kept: Kept = field(default_factory=Kept)
     _answer: Sent | None = None
+    _away: bool = False  # whether the place could not be reached when it was tried last
 
     def __post_init__(self) -> None:
         stored = self.party.party.store.get(_KEPT_AS)
@@ -76,11 +77,25 @@ class CourierCarrier:
     def run(self, handle: Callable[[bytes], Any], stop: threading.Event) -> bool:
         """Makes passes until `stop` is set or the run has ended. Returns whether it has."""
         while not stop.is_set():
-            if not self.one_pass(handle, stop) and not self.finished:
+            if not self._tried(handle, stop) and not self.finished:
                 stop.wait(self.every)
             if self.finished:
                 return True
         return False
+
+    def _tried(self, handle: Callable[[bytes], Any], stop: threading.Event) -> bool:
+        """A pass. A place that is away is tried again, and told once."""
+        try:
+            took = self.one_pass(handle, stop)
+        except PlaceAway as away:
+            if not self._away:
+                self.events.lost(COORDINATOR, str(away))
+            took, self._away = False, True
+        else:
+            if self._away:
+                self.events.connected(COORDINATOR)
+            self._away = False
+        return took
 
     def one_pass(self, handle: Callable[[bytes], Any], stop: threading.Event) -> bool:
         """Takes in, answers, puts out. Returns whether there was a new letter."""

@@ -7,18 +7,27 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from securetm.errors import CannotWrite, Mistake, Unreadable
+from securetm.errors import Mistake, Misuse
 from securetm.federation.courier.letters import drawn_name
 
 MOST_FILES = 100_000  # names that a pass looks at
+_T = TypeVar("_T")
 _BESIDE = ".part"  # ends the name of a file that is not whole yet
+
+
+class PlaceAway(Misuse):
+    """the letters at {place} cannot be reached: {problem}"""
+
+    place: str
+    problem: str
+    hint = "try the same place with its own client; nothing is lost, the same command goes on"
 
 
 class Place(Protocol):
@@ -70,7 +79,7 @@ class LocalFolder:
                         if entry.is_file(follow_symlinks=False) and not entry.name.endswith(_BESIDE):
                             found[entry.name] = entry.stat(follow_symlinks=False).st_size
         except OSError as problem:
-            raise Unreadable(str(self.path), problem.strerror or type(problem).__name__) from problem
+            raise PlaceAway(str(self.path), problem.strerror or type(problem).__name__) from problem
         return found
 
     def read(self, name: str, length: int, start: int = 0) -> bytes:
@@ -102,7 +111,7 @@ class LocalFolder:
         except OSError as problem:
             with suppress(OSError):
                 beside.unlink()
-            raise CannotWrite(str(self.path), problem.strerror or type(problem).__name__) from problem
+            raise PlaceAway(str(self.path), problem.strerror or type(problem).__name__) from problem
         return name
 
     def remove(self, name: str) -> None:
@@ -111,68 +120,125 @@ class LocalFolder:
             (self.path / name).unlink()
 
 
-@dataclass(frozen=True)
+@dataclass
 class StoredFolder:
-    """A folder of a store that `fsspec` knows."""
+    """A folder of a store that `fsspec` knows. A connection that broke is made anew, once for each thing that is done."""
 
     url: str
     path: str
     system: Any = field(repr=False)
+    _by_bytes: bool = False  # whether names there are read that are no text
 
     @classmethod
     def reached(cls, url: str) -> StoredFolder:
         """Connects to the store. What it needs to log in stands in the URL or in fsspec's own configuration."""
-        import fsspec
-
         try:
-            system, path = fsspec.url_to_fs(url)
+            system, path = _connected(url)
             there = system.isdir(path)
         except Exception as problem:
             raise _not_reached(url, problem) from problem
         if not there and not _has_no_folders(system):
-            raise Mistake("there is no folder {path}", hint="make it first, with the rights that all members need", path=url)
+            raise Mistake(
+                "there is no folder {path}", hint="make it first, with the rights that all members need", path=_shown(url)
+            )
         return cls(url, str(path).rstrip("/"), system)
 
     def files(self) -> Mapping[str, int]:
         """The files by name, with their lengths."""
-        try:
-            self.system.invalidate_cache()
-            listed = self.system.ls(self.path, detail=True)
-        except FileNotFoundError:
-            return {}
-        except Exception as problem:
-            raise _not_reached(self.url, problem) from problem
+        listed: list[Any] = self._done(self._listed, otherwise=[])
         plain = (one for one in islice(listed, MOST_FILES) if one.get("type") == "file" and isinstance(one.get("size"), int))
         named = ((str(one["name"]).rpartition("/")[2], one["size"]) for one in plain)
         return {name: size for name, size in named if name and not name.endswith(_BESIDE)}
 
-    def read(self, name: str, length: int, start: int = 0) -> bytes:
-        """At most so many bytes of a file."""
+    def _listed(self, system: Any) -> list[Any]:
+        if self._by_bytes:
+            return list(_listed_by_bytes(system.ftp, self.path))
+        system.invalidate_cache()
         try:
-            with self.system.open(f"{self.path}/{name}", "rb") as file:
+            return list(system.ls(self.path, detail=True))
+        except UnicodeDecodeError:  # of a name by somebody else; the connection is out of step now
+            self._by_bytes = _SFTP in _protocols(system)
+            raise
+
+    def read(self, name: str, length: int, start: int = 0) -> bytes:
+        """At most so many bytes of a file; none where this account may not read it."""
+
+        def work(system: Any) -> bytes:
+            with system.open(f"{self.path}/{name}", "rb") as file:
                 file.seek(start)
                 return bytes(file.read(length))
-        except FileNotFoundError:
-            return b""
-        except Exception as problem:
-            raise _not_reached(self.url, problem) from problem
+
+        return self._done(work, otherwise=b"")
 
     def write(self, content: bytes) -> str:
         """Writes under another name and moves it. A store without a move puts an object whole or not at all anyway."""
-        name = drawn_name()
-        beside = f"{self.path}/{name}{_BESIDE}"
-        try:
-            with self.system.open(beside, "wb") as file:
+
+        def work(system: Any) -> str:
+            name = drawn_name()
+            beside = f"{self.path}/{name}{_BESIDE}"
+            with system.open(beside, "wb") as file:
                 file.write(content)
-            self.system.mv(beside, f"{self.path}/{name}")
-        except Exception as problem:
-            raise _not_reached(self.url, problem) from problem
-        return name
+            system.mv(beside, f"{self.path}/{name}")
+            return name
+
+        return self._done(work)
 
     def remove(self, name: str) -> None:
         """Deletes a file, if it is there and may be deleted."""
         with suppress(Exception):
             self.system.rm_file(f"{self.path}/{name}")
+
+    def _done(self, work: Callable[[Any], _T], otherwise: _T | None = None) -> _T:
+        """Does this with the store, over a new connection if the old one fails.
+
+        What is gone, or not for this account, is as said otherwise.
+        """
+        for again in (False, True):
+            try:
+                if again:
+                    self.system, _ = _connected(self.url, anew=True)
+                return work(self.system)
+            except (FileNotFoundError, PermissionError) as problem:
+                if otherwise is not None:
+                    return otherwise
+                raise _not_reached(self.url, problem) from problem
+            except Exception as problem:
+                if again:
+                    raise _not_reached(self.url, problem) from problem
+        raise AssertionError
+
+
+_SFTP = "sftp"
+PATIENCE = 60.0  # seconds for one answer of an SFTP server, which else may never come
+
+
+def _connected(url: str, *, anew: bool = False) -> tuple[Any, str]:
+    """The store that the URL names, and the path in it."""
+    import fsspec
+
+    at_most = dict.fromkeys(("timeout", "banner_timeout", "auth_timeout"), PATIENCE) if url.startswith(f"{_SFTP}://") else {}
+    system, path = fsspec.url_to_fs(url, skip_instance_cache=anew, **at_most)
+    if at_most:
+        system.ftp.get_channel().settimeout(PATIENCE)
+    return system, path
+
+
+def _listed_by_bytes(ftp: Any, path: str) -> Iterator[Mapping[str, Any]]:
+    """What paramiko lists, without the names that are no text: those are no letters, and paramiko stops at them."""
+    from paramiko.sftp import CMD_CLOSE, CMD_OPENDIR, CMD_READDIR
+    from paramiko.sftp_attr import SFTPAttributes
+
+    handle = ftp._request(CMD_OPENDIR, path.encode())[1].get_string()
+    try:
+        while True:
+            _, answer = ftp._request(CMD_READDIR, handle)
+            for _ in range(answer.get_int()):
+                name, _, about = answer.get_string(), answer.get_string(), SFTPAttributes._from_msg(answer)
+                plain = stat.S_ISREG(about.st_mode or 0)
+                with suppress(UnicodeDecodeError):
+                    yield {"name": name.decode(), "size": about.st_size, "type": "file" if plain else "other"}
+    except EOFError:  # of the list
+        ftp._request(CMD_CLOSE, handle)
 
 
 def _has_no_folders(system: Any) -> bool:
@@ -184,10 +250,10 @@ def _protocols(system: Any) -> tuple[str, ...]:
     return (system.protocol,) if isinstance(system.protocol, str) else tuple(system.protocol)
 
 
-def _not_reached(url: str, problem: Exception) -> Mistake:
-    return Mistake(
-        "the store at {url} does not answer: {problem}",
-        hint="try the same address with its own client; nothing is lost, the same command goes on",
-        url=url.rpartition("@")[2] if "@" in url else url,  # what stands before it may be a password
-        problem=f"{type(problem).__name__}: {problem}"[:200],
-    )
+def _shown(url: str) -> str:
+    """The URL without what stands before the host, which may be a password."""
+    return url.rpartition("@")[2] if "@" in url else url
+
+
+def _not_reached(url: str, problem: Exception) -> PlaceAway:
+    return PlaceAway(_shown(url), f"{type(problem).__name__}: {problem}"[:200])

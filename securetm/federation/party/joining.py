@@ -6,6 +6,7 @@ It makes the same party as a simulation does, out of the organisation's own file
 from __future__ import annotations
 
 import hashlib
+import shlex
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
@@ -156,18 +157,24 @@ Tell = Callable[[str, Keys, FederationRoster, str], None]  # the party, its keys
 
 
 def prepare(
-    path: Path, passphrase_of: Callable[[Path], Passphrase | None], stages: Stages, tell: Tell = lambda *_: None
+    path: Path,
+    passphrase_of: Callable[[Path], Passphrase | None],
+    stages: Stages,
+    tell: Tell = lambda *_: None,
+    *,
+    connects: bool = True,
 ) -> Joining:
     """Checks all that can be checked before the first connection. Raises the first thing that is wrong, by name.
 
-    `tell` is told if that follows from public facts, so that the coordinator need not wait for this party.
+    `tell` is told if that follows from public facts, so that the coordinator need not wait for this party. One that does not
+    connect needs no certificate that is valid now.
     """
     file = PartyFile.read(path)
     home = PartyHome.named_in(file)
     roster = read_roster(file.place(file.roster))
     check_accepted(home.path, roster)
     keys = Keys.open(home.path / KEYS, passphrase_of(home.path / KEYS))
-    check_own(file.name, keys, roster, now_utc())
+    check_own(file.name, keys, roster, now_utc() if connects else None)
     home.check_identity(keys.public_identity)
     try:
         return _checked(file, home, roster, keys, stages)
@@ -267,9 +274,16 @@ def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> Corpu
 
 
 def join(
-    joining: Joining, carrier_of: Callable[[PacedParty], Carrier], watch: PartyWatch, stop: threading.Event
+    joining: Joining,
+    carrier_of: Callable[[PacedParty], Carrier],
+    watch: PartyWatch,
+    stop: threading.Event,
+    command: tuple[str, ...] = (),
 ) -> Mapping[str, Any]:
-    """Takes part until the run has ended, and writes what came of it. Set `stop`, and the party leaves; it may come back."""
+    """Takes part until the run has ended, and writes what came of it. Set `stop`, and the party leaves; it may come back.
+
+    It comes back with that command, if it is not the usual one.
+    """
     with alone_in(joining.home.data), closing(joining.file.engine.make()) as engine:
         party = joining.party(watch, engine)
         paced = PacedParty(party, SystemClock(stop))
@@ -280,7 +294,7 @@ def join(
                     ("this party left before the run had ended; {answers:answer was|answers were} given, and nothing is lost"),
                     hint="come back with `{command}`",
                     answers=int(paced.party.store.rows("SELECT COUNT(*) FROM rounds")[0][0]),
-                    command=f"securetm join {joining.file.path}",
+                    command=shlex.join(command or ("securetm", "join", str(joining.file.path))),
                 )
             return keep_result(paced.party, joining.facts())
         finally:
