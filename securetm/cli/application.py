@@ -20,7 +20,7 @@ from securetm.cli.operations.doctor import doctor
 from securetm.cli.operations.version import version
 from securetm.cli.profiles import check, compare_profiles, explain, parts, threats
 from securetm.cli.run import run
-from securetm.cli.runs import compare, runs
+from securetm.cli.runs import compare, runs, sweep
 from securetm.version import __version__
 
 app = typer.Typer(
@@ -33,7 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    *(choose, run, serve, init, join, post, health, doctor, backup, restore, version),
+    *(choose, run, sweep, serve, init, join, post, health, doctor, backup, restore, version),
     *(topics, transform, adapt, evaluate, runs, compare),
     *(explain, compare_profiles, check, threats, audit, report, parts),
     *(budget, keys, corpus),

@@ -133,7 +133,7 @@ def run(
     to: Output,
 ) -> None:
     """Trains one topic model over the documents of several parties, on this machine."""
-    overrides = _chosen(given or {}) | declared(public or []) | plan_settings(set_ or [])
+    overrides = chosen(given or {}) | declared(public or []) | plan_settings(set_ or [])
     if continue_ is not None:
         from securetm.plans.recommend import settings_to_go_on
         from securetm.runs.finished import FinishedRun, model_of
@@ -164,7 +164,7 @@ def run(
         to.exit_code = 1
 
 
-def _settings() -> dict[str, str]:
+def settings_of_options() -> dict[str, str]:
     """The settings of a plan that have an option, by the option's parameter."""
     return {name: kind.__metadata__[1] for name, kind in get_type_hints(PlanOptions, include_extras=True).items()}
 
@@ -179,7 +179,7 @@ def option_for(where: str, setting: str) -> str:
 
 
 def _option(setting: str) -> str:
-    option = next((name for name, full in _settings().items() if full == setting), "")
+    option = next((name for name, full in settings_of_options().items() if full == setting), "")
     return option and f"--{option.replace('_', '-')}"
 
 
@@ -193,11 +193,11 @@ def run_to_type(profile: str, settings: Mapping[str, Any], *, by_person: bool) -
     return " ".join([*parts, "--ledgers FOLDER"])
 
 
-def _chosen(given: Mapping[str, Any]) -> dict[str, Any]:
+def chosen(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a plan that were given as options."""
-    chosen = {setting: given[name] for name, setting in _settings().items() if name in given}
-    listed = chosen.get("vocabulary.file")
-    return chosen | ({"vocabulary.source": "joint" if str(listed).endswith("+private") else "file"} if listed else {})
+    found = {setting: given[name] for name, setting in settings_of_options().items() if name in given}
+    listed = found.get("vocabulary.file")
+    return found | ({"vocabulary.source": "joint" if str(listed).endswith("+private") else "file"} if listed else {})
 
 
 def _run(
@@ -209,28 +209,41 @@ def _run(
     choices: tuple[bool, bool],
     out: Output,
 ) -> dict[str, Any]:
-    from securetm.reports.runs import show_run
-
-    to, (chosen, workers) = out.screen, _computing(*computing)
     with out.busy("getting ready"):  # libraries are loaded and the plan is checked, which takes seconds
         from securetm.federation.folder import reopen
-        from securetm.federation.simulation.simulation import execute
-        from securetm.reports.statement.write import write_release
 
-        folder = reopen(resume) if resume is not None else None
-        wanted = _agreed(plan, overrides, places[0], out) if folder is None else None
+        what = reopen(resume) if resume is not None else agreed(plan, overrides, places[0], out)
+    return train(what, places[1], computing, choices, out)
+
+
+def train(
+    what: RunFolder | Wanted,
+    ledgers: Path | None,
+    computing: tuple[str | None, int | None],
+    choices: tuple[bool, bool],
+    out: Output,
+    *,
+    shown: bool = True,
+) -> dict[str, Any]:
+    """Trains a run that is to begin or to go on, and shows what came out."""
+    from securetm.federation.simulation.simulation import execute
+    from securetm.reports.runs import show_run
+    from securetm.reports.statement.write import write_release
+
+    kind, workers = _computing(*computing)
     with out.bars() as bars:
-        folder = folder or _begun(wanted, places[1], choices[0], bars, to)
-        with closing(chosen) as engine:
+        folder = _begun(what, ledgers, choices[0], bars, out.screen) if isinstance(what, Wanted) else what
+        with closing(kind) as engine:
             result = execute(folder, bars, workers=workers, comparison=choices[1], engine=engine)
     if result["rounds"]:
         write_release(folder.path)
-    show_run(result, folder.agreement.profile.danger, out.results)
-    _say_who_took_no_part(result, to)
+    if shown:
+        show_run(result, folder.agreement.profile.danger, out.results)
+    _say_who_took_no_part(result, out.screen)
     return result
 
 
-def _begun(wanted: _Wanted | None, ledgers: Path | None, record: bool, bars: Bars, to: Console) -> RunFolder:
+def _begun(wanted: Wanted, ledgers: Path | None, record: bool, bars: Bars, to: Console) -> RunFolder:
     """Reads the documents, and begins the run in its folder, which holds the plan from the first second."""
     from securetm.federation.budget.forecast import (
         check_words,
@@ -249,7 +262,6 @@ def _begun(wanted: _Wanted | None, ledgers: Path | None, record: bool, bars: Bar
     from securetm.plans.schema import hides_documents
     from securetm.reports.forecast import before_a_run
 
-    assert wanted is not None  # where no run is reopened
     agreement, plan = wanted.agreement, wanted.agreement.plan
     alone = ledgers is None and not record  # a plan does not say where ledgers lie, so nobody could go on with it
     with announced(wanted.path, Recommendation(plan, wanted.why)) if alone else nullcontext():
@@ -275,7 +287,7 @@ def _begun(wanted: _Wanted | None, ledgers: Path | None, record: bool, bars: Bar
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class Wanted:
     """A run that is to begin: what is agreed on, its folder, and why settings were chosen."""
 
     agreement: Agreement
@@ -298,7 +310,7 @@ def _paid_for_less_than_a_guess(result: Mapping[str, Any]) -> bool:
     return paid and bool((result.get("baseline") or {}).get("worse_than_uniform"))
 
 
-def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None, to: Output) -> _Wanted:
+def agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None, to: Output) -> Wanted:
     """The agreement and the folder of a new run, both checked before documents are trained on, and why settings were chosen.
 
     Where nothing is private and nobody named stop words, they are those of the documents' language; no budget's plan follows
@@ -329,7 +341,7 @@ def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None, to: 
         found = read_request(plan, {**overrides, "tokeniser.stop_words": code}) if is_open else found
     agreement = agree(chosen := found.plan)
     check_answerable(agreement, agreement.profile.minimum_parties)
-    return _Wanted(agreement, path, found.why)
+    return Wanted(agreement, path, found.why)
 
 
 def _check_as_many(plan: Plan, parties: int) -> None:

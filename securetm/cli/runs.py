@@ -1,4 +1,4 @@
-"""`securetm runs` and `securetm compare`: the runs that there are, and several side by side."""
+"""`securetm runs`, `compare` and `sweep`: the runs that there are, several side by side, one for each value of a setting."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from securetm.cli import options
-from securetm.cli.command import Output, agreed_to, command
-from securetm.cli.options import RUNS
-from securetm.errors import Mistake
+from securetm.cli.command import OptionsOf, Output, agreed_to, command
+from securetm.cli.options import RUNS, Settings
+from securetm.cli.run import PlanOptions, Wanted, agreed, chosen, declared, plan_settings, settings_of_options, train
+from securetm.errors import BadSetting, Mistake
 from securetm.foreign_text import printable
 from securetm.settings import require
 
@@ -99,6 +100,90 @@ def compare(
     for sentence in paired_sentences(tested):
         to.print(sentence, markup=False)
     return {**compared, "paired": tested}
+
+
+@command("Train once for each value of a setting.", "--over topics=5,10 --rounds 20 --out sweep")
+def sweep(
+    plan: Annotated[
+        Path | None, typer.Argument(help="A plan in TOML; without one, the docstrings of installed packages.")
+    ] = None,
+    over: Annotated[
+        str, typer.Option(metavar="SETTING=VALUES", help="What differs: an option's name or section.name, and its values.")
+    ] = "topics=5,10,20,50",
+    given: Annotated[dict[str, Any] | None, OptionsOf(PlanOptions)] = None,
+    public: Annotated[list[str] | None, typer.Option(metavar="INPUT=WHY", help="Why a file is public, as for run.")] = None,
+    set_: Settings = None,
+    ledgers: Annotated[
+        Path | None, typer.Option(help="Folder of ledgers of the documents, for all runs; without it, one in --out.")
+    ] = None,
+    to: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder of the runs; must hold none of them yet.")] = RUNS
+    / "sweep",
+    *,
+    out: Output,
+) -> dict[str, Any]:
+    """Trains one run for each value of a setting, and shows the figures as a table and a curve, also in sweep.html.
+
+    Under a budget all runs share it: what they spend together is said before the first, and no more is spent. Words that the
+    parties find are paid for once.
+    """
+    from securetm.reports.runs import show_sweep, write_sweep
+    from securetm.runs.compare import swept
+
+    setting, values = _over(over)
+    overrides = chosen(given or {}) | declared(public or []) | plan_settings(set_ or [])
+    paths = [to / f"{setting.rpartition('.')[2].removeprefix('n_')}-{value}" for value in values]
+    wanted = [
+        agreed(plan, overrides | plan_settings([f"{setting}={value}"]), path, out)
+        for value, path in zip(values, paths, strict=True)
+    ]
+    shared = _sharing(wanted, out)
+    if shared:
+        ledgers = ledgers or to / "ledgers"
+    for place, (value, path) in enumerate(zip(values, paths, strict=True)):
+        own = overrides | plan_settings([f"{setting}={value}"]) | (shared[place] if shared else {})
+        if shared and place and wanted[place].agreement.plan.vocabulary.source == "joint":
+            own |= {"vocabulary.source": "file", "vocabulary.file": str((paths[0] / "release" / "model.safetensors").resolve())}
+        train(agreed(plan, own, path, out), ledgers, (None, None), (False, False), out, shown=False)
+    found = {"over": setting, "values": list(values), **swept(paths)}
+    show_sweep(found, out.results)
+    write_sweep(found, to / "sweep.html")
+    out.note(f"Written: {to / 'sweep.html'}")
+    return found
+
+
+def _over(text: str) -> tuple[str, tuple[str, ...]]:
+    """The setting of a plan and its values, each once."""
+    name, _, listed = text.partition("=")
+    setting = settings_of_options().get(name.strip().replace("-", "_"), name.strip())
+    values = tuple(dict.fromkeys(value.strip() for value in listed.split(",") if value.strip()))
+    instead = "write a setting and two values or more, such as --over topics=10,20,50"
+    if len(values) < 2 or not setting:
+        raise BadSetting("securetm sweep", "--over", text, "must name a setting and two values at least", instead=instead)
+    if setting == "profile" or setting.startswith(("privacy.", "corpus.", "federation.")):
+        raise BadSetting("securetm sweep", "--over", text, "changes what is protected, not what is learned", instead=instead)
+    return setting, values
+
+
+def _sharing(wanted: Sequence[Wanted], out: Output) -> list[dict[str, Any]]:
+    """The settings with which all runs together keep to one budget, which is said; none where no budget is spent."""
+    from securetm.federation.budget.prices import noise_for_runs
+    from securetm.plans.profiles import count_of_parties
+    from securetm.plans.schema import hides_documents
+    from securetm.reports.texts import sentence
+
+    budget, runs = wanted[0].agreement.budget, len(wanted)
+    out.note(sentence("run.sweep_spends", budget, runs))
+    if budget is None or not hides_documents(budget):
+        return []
+    found = []
+    for one in wanted:
+        plan, profile = one.agreement.plan, one.agreement.profile
+        dealt = 0 if plan.corpus.partition == "column" else plan.corpus.parties
+        parties = count_of_parties(profile, plan.federation.parties or dealt or None)
+        noise = noise_for_runs(one.agreement, parties, runs)
+        shared = {"privacy.epsilon": budget.epsilon, "privacy.noise": noise, "training.rounds": plan.training.rounds}
+        found.append(shared)
+    return found
 
 
 def _found(names: Sequence[str] | None, place: Path) -> list[KeptRun]:

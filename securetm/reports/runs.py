@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePath
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from securetm.contracts.origin import Origin, OriginKind
-from securetm.reports.document import Block, Cell, Line, Paragraph, Table
+from securetm.figures import Curve, Figure
+from securetm.reports.charts import in_terminal
+from securetm.reports.document import Block, Cell, Document, Line, Paragraph, Section, Table, numbers_of
+from securetm.reports.files import write_report
 from securetm.reports.forecast import after_a_run
+from securetm.reports.pages import in_html
 from securetm.reports.terminal import show
 from securetm.reports.texts import blocks, said, sentence, table
 from securetm.reports.topics import noise_said, with_marks
-from securetm.runs.compare import COMPARED, F1, PERPLEXITY, best_of
+from securetm.runs.compare import COMPARED, F1, PERPLEXITY, best_of, best_value
 from securetm.runs.kept_runs import KeptRun
 
 
@@ -170,11 +175,19 @@ def _known(groups: Sequence[Mapping[str, Any]], name: str) -> bool:
     return name != F1 or any(group["figures"][name]["mean"] is not None for group in groups)
 
 
+def _digits(mean: float, values: Collection[float]) -> int:
+    return 0 if set(values) == {round(mean)} or abs(mean) >= 100 else 1 if abs(mean) >= 10 else 3
+
+
+def _figure(mean: float | None) -> str:
+    return "–" if mean is None else f"{mean:,.{_digits(mean, (mean,))}f}"
+
+
 def _seed_figure(figure: Mapping[str, Any]) -> str:
     mean, values = figure["mean"], set(figure["values"])
     if mean is None:
         return "–"
-    digits = 0 if values == {round(mean)} or abs(mean) >= 100 else 1 if abs(mean) >= 10 else 3
+    digits = _digits(mean, values)
     if figure["low"] is None or len(values) == 1:
         return f"{mean:,.{digits}f}"
     return f"{mean:,.{digits}f} ± {(figure['high'] - figure['low']) / 2:,.{digits}f}"
@@ -183,3 +196,45 @@ def _seed_figure(figure: Mapping[str, Any]) -> str:
 def paired_sentences(tested: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """What the test over documents says of each pair of runs."""
     return said("run.paired", tested)
+
+
+# ---- one run for each value of a setting -----------------------------------------------------------------------------
+
+_IN_SWEEP = ("perplexity_over_frequencies", F1, "npmi", "diversity", "rounds", "epsilon", "seconds")
+_SHORT = {"perplexity_over_frequencies": "ratio to word frequencies", F1: "macro F1", "npmi": "NPMI"}
+_DRAWN = ("perplexity_over_frequencies", F1, "diversity")
+
+
+def show_sweep(found: Mapping[str, Any], to: Console) -> None:
+    """The figures of each value in a table, and as a curve."""
+    show(_swept(found), to)
+    to.print(Text(in_terminal(sweep_curves(found), min(to.width, 90))), soft_wrap=True)
+
+
+def write_sweep(found: Mapping[str, Any], path: Path) -> None:
+    """The same as a page."""
+    figure = sweep_curves(found)
+    sections = (Section("", _swept(found)), Section(figure.title, (figure, numbers_of(figure))))
+    write_report(path, in_html(Document(f"One run for each value of {found['over']}", "", sections)))
+
+
+def _swept(found: Mapping[str, Any]) -> tuple[Block, ...]:
+    shown = [one for one in COMPARED if one.name in _IN_SWEEP and any(v is not None for v in found["figures"][one.name])]
+    shown.sort(key=lambda one: _IN_SWEEP.index(one.name))
+    cells = [(_SHORT.get(one.name, one.name), [_figure(v) for v in found["figures"][one.name]]) for one in shown]
+    best = [best_value(found["figures"][one.name], one.better) for one in shown]
+    return blocks("run.swept", found, cells, best)
+
+
+def sweep_curves(found: Mapping[str, Any]) -> Figure:
+    """The curves of the figures that lie between 0 and about 1, over the values, or over their places where these are words."""
+    try:
+        across = [float(value) for value in found["values"]]
+    except ValueError:
+        across = [float(place) for place in range(1, len(found["values"]) + 1)]
+    points = {name: zip(across, found["figures"][name], strict=True) for name in _DRAWN}
+    known = {
+        name: tuple((x, y) for x, y in sorted(each, key=lambda at: at[0]) if y is not None) for name, each in points.items()
+    }
+    curves = tuple(Curve(_SHORT.get(name, name), each) for name, each in known.items() if each)
+    return Figure(f"Figures by {found['over']}", found["over"], "", curves)

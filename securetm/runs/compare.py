@@ -87,13 +87,26 @@ def side_by_side(paths: Sequence[Path]) -> dict[str, Any]:
     return {"groups": groups, "differing": {name: each for name, each in values.items() if len(set(map(repr, each))) > 1}}
 
 
+def swept(paths: Sequence[Path]) -> dict[str, Any]:
+    """The figures of runs of which each has another value of a setting, one list for each figure, and what they spent."""
+    groups = [side_by_side([path])["groups"][0] for path in paths]
+    figures = {one.name: [group["figures"][one.name]["mean"] for group in groups] for one in COMPARED}
+    spent = [[one["all_runs"] for one in result_of(path)["spent"] if one["epsilon"] is not None] for path in paths]
+    together = max((epsilon for one in spent for epsilon in one), default=None)
+    return {"runs": [str(path) for path in paths], "figures": figures, "epsilon_together": together}
+
+
 def best_of(groups: Sequence[Mapping[str, Any]], measure: ComparedFigure) -> int | None:
     """The number of the group with the best mean, where one is better and groups differ."""
-    means = {place: group["figures"][measure.name]["mean"] for place, group in enumerate(groups)}
-    known = {place: mean for place, mean in means.items() if mean is not None}
-    if not measure.better or len(set(known.values())) < 2:
+    return best_value([group["figures"][measure.name]["mean"] for group in groups], measure.better)
+
+
+def best_value(means: Sequence[float | None], better: int) -> int | None:
+    """The number of the best of these, where one is better and they differ."""
+    known = {place: mean for place, mean in enumerate(means) if mean is not None}
+    if not better or len(set(known.values())) < 2:
         return None
-    return max(known, key=lambda place: measure.better * known[place])
+    return max(known, key=lambda place: better * known[place])
 
 
 def _group(runs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> dict[str, Any]:

@@ -188,3 +188,45 @@ def test_only_finished_runs_are_compared(copied: Path) -> None:
     said = securetm("compare", "a", "--in", str(copied))
     assert said.code == 2
     assert "finished run" in said.err
+
+
+SWEPT = ("sweep", "--corpus", "documents.jsonl", "--partition", "column", "--over", "topics=2,4")
+
+
+def test_a_sweep_trains_once_for_each_value_and_draws_them(here: Path, tmp_path: Path) -> None:
+    asked = (*SWEPT, "--model", "lda", "--profile", "open", "--rounds", "3", "--label", "party", *FEW[:-1])
+    said = securetm(*asked, "--out", str(tmp_path / "swept"), "--json")
+    assert said.code == 0, said.err
+    found = said.json
+    assert (found["over"], found["values"], found["epsilon_together"]) == ("model.n_topics", ["2", "4"], None)
+    each = [json.loads((Path(run) / "result.json").read_text()) for run in found["runs"]]
+    assert [len(one["topics"]) for one in each] == [2, 4]
+    assert found["figures"]["diversity"] == [one["quality"]["diversity"] for one in each]
+    assert all(0 < value <= 1 for value in found["figures"]["macro_f1"])
+    page = (tmp_path / "swept" / "sweep.html").read_text()
+    assert "<svg" in page
+    assert "ratio to word frequencies" in page
+    assert "no budget is spent" in " ".join(said.err.split())
+
+
+@pytest.mark.slow
+def test_a_sweep_under_a_budget_spends_no_more_than_one_run(here: Path, tmp_path: Path) -> None:
+    """The noise of each is that of two runs on the same documents, and the words are found and paid for once."""
+    asked = (*SWEPT, "--profile", "dp-distributed", "--epsilon", "20", "--rounds", "2", "--start", "plain", *FEW[:-1])
+    said = securetm(*asked, "--set", "vocabulary.most_candidates=500", "--out", str(tmp_path / "swept"), "--json")
+    assert said.code == 0, said.err
+    assert "together they spend at most epsilon 20" in " ".join(said.err.split())
+    each = [json.loads((Path(run) / "result.json").read_text()) for run in said.json["runs"]]
+    first, second = (max(one["all_runs"] for one in run["spent"]) for run in each)
+    assert 0 < first < second <= 20
+    assert second == said.json["epsilon_together"]
+    assert [run["rounds"] for run in each] == [2, 2]
+    second_plan = json.loads((Path(said.json["runs"][1]) / "run.json").read_text())["plan"]
+    assert second_plan["vocabulary"]["file"].endswith("topics-2/release/model.safetensors")
+
+
+def test_a_sweep_refuses_what_would_change_the_protection_before_it_reads(tmp_path: Path) -> None:
+    for over in ("topics=5", "profile=open,masked", "privacy.epsilon=1,2", "=1,2"):
+        said = securetm("sweep", "--over", over, "--corpus", "absent.jsonl", "--out", str(tmp_path / "swept"))
+        assert (said.code, "--over topics=10,20,50" in said.err) == (2, True), said.err
+    assert not (tmp_path / "swept").exists()
