@@ -476,7 +476,7 @@ def series(
     from securetm.runs.kept_runs import runs_in
     from securetm.runs.remembered_heads import ledgers_at
 
-    kept = {one.name: one for one in (runs_in(place) if place.is_dir() else ())}
+    kept = {Path(one.directory).name: one for one in (runs_in(place) if place.is_dir() else ())}
     found = [series_of(path, per_year) for path in ledgers_at(place)]
     shown = series_document(found, kept)
     out.results.print(shown)

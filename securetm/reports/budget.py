@@ -117,7 +117,9 @@ def _plain(value: Any) -> str:
 
 # ---- a series of runs over the same documents ------------------------------------------------------------------------
 
-_COLUMNS = ("run", "began (UTC)", "profile", "answers", "perplexity", "NPMI", "epsilon alone", "epsilon of all so far")
+_COLUMNS = ("run", "began", "profile", "perplexity", "NPMI", "epsilon", "in all")
+_DAY = len("2026-11-29")
+_DIGEST, _SHOWN = 32, 8  # characters in a run's name, after its federation
 
 
 def series_document(found: Sequence[Series], kept: Mapping[str, KeptRun]) -> Document:
@@ -127,7 +129,7 @@ def series_document(found: Sequence[Series], kept: Mapping[str, KeptRun]) -> Doc
             f"{one.owner}, {one.data_set}",
             (
                 Paragraph(in_words(one), "strong"),
-                document.Table(_COLUMNS, tuple(_row(run, kept) for run in one.runs), numeric=(3, 4, 5, 6, 7)),
+                document.Table(_COLUMNS, tuple(_row(run, kept) for run in one.runs), numeric=(3, 4, 5, 6), whole=(1, 3, 4, 5, 6)),
             ),
         )
         for one in found
@@ -162,13 +164,16 @@ def series_facts(one: Series, kept: Mapping[str, KeptRun]) -> dict[str, Any]:
 
 
 def _of(run: RunOfSeries, kept: Mapping[str, KeptRun]) -> KeptRun:
-    """What its folder says; a ledger calls it by its federation, too."""
-    return kept.get(run.run.rpartition(" ")[2]) or kept.get(run.run) or KeptRun("", "", "", 0)
+    """What its folder says; a ledger names the federation, too."""
+    return kept.get(run.run.rpartition(" ")[2]) or KeptRun("", "", "", 0)
 
 
 def _row(run: RunOfSeries, kept: Mapping[str, KeptRun]) -> tuple[str, ...]:
     known = _of(run, kept)
     perplexity = "–" if known.perplexity is None else f"{known.perplexity:,.1f}"
     npmi = "–" if known.npmi is None else f"{known.npmi:.3f}"
-    spent = ("unbounded" if value is None else upward(value) for value in (run.alone, run.together))
-    return (run.run, run.began, run.profile or "–", f"{run.answers:,}", perplexity, npmi, *spent)
+    spent = ("∞" if value is None else upward(value) for value in (run.alone, run.together))
+    federation, _, digest = run.run.rpartition(" ")
+    name = f"{federation} {digest[:_SHOWN]}…" if len(digest) == _DIGEST else run.run
+    return (name, run.began[:_DAY], run.profile or "–", perplexity, npmi, *spent)
+

@@ -11,6 +11,8 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.contracts import Budget, Unit
 
+from ..federation.conftest import keys as trial_keys  # noqa: F401 - a fixture
+from ..federation.joined import NAMES, PLAN, Organisations, trained
 from .conftest import securetm
 
 ABOUT = {"profile": "dp-central", "digest": "00"}
@@ -52,3 +54,14 @@ def test_a_pace_may_be_said_and_a_run_without_a_bound_ends_the_count(path: Path)
     after = securetm("budget", "series", str(path), "--json").json["series"][0]
     assert (after["further_runs"], after["runs"][-1]["together"]) == (None, None)
     assert "oncology open had no bound" in after["said"]
+
+
+def test_of_a_home_the_quality_of_each_run_is_shown(trial_keys: Path, tmp_path: Path) -> None:  # noqa: F811
+    made = Organisations.of(trial_keys, tmp_path / "all", PLAN)
+    _, joined = trained(made, tmp_path / "coordinator")
+    quality = joined.reports[NAMES[0]]["quality"]
+    said = securetm("budget", "series", str(made.home(NAMES[0])), "--json")
+    (run,) = said.json["series"][0]["runs"]
+    assert (run["perplexity"], run["npmi"]) == (quality["held_out"], quality["npmi"])
+    shown = " ".join(securetm("budget", "series", str(made.home(NAMES[0]))).out.split())
+    assert f"{quality['held_out']:,.1f}" in shown
