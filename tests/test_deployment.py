@@ -167,3 +167,47 @@ def test_a_unit_is_hardly_exposed(unit: Path) -> None:
     rated = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
     assert rated is not None, done.stderr
     assert float(rated[1]) <= MOST_EXPOSED
+
+
+# ---- alerts ----------------------------------------------------------------------------------------------------------
+
+FIRING = {
+    "PartyIsDown": {'up{job="securetm-party"}': "0x30"},
+    "PartyIsNotConnected": {"securetm_party_connected": "0x30"},
+    "PartyRefuses": {'securetm_party_refusals_total{name="NoEntropy"}': "_ _ 1x27"},  # a first refusal, not a further one
+    "BudgetIsNearlySpent": {"securetm_party_epsilon_left": "0x30", "securetm_party_epsilon_budget": "8x30"},
+    "CertificateEndsSoon": {"securetm_party_certificate_seconds": "9000x30"},
+    "DiskIsNearlyFull": {"securetm_party_disk_free_bytes": "9000x30"},
+    "CoordinatorIsDown": {'up{job="securetm-coordinator"}': "0x30"},
+    "PartiesAreMissing": {"securetm_parties_connected": "4x60", "securetm_parties": "5x60"},
+    "RunStandsStill": {"securetm_rounds": "3x300", "securetm_rounds_planned": "9x300"},
+}
+QUIET = {
+    "PartyRefuses": {'securetm_party_refusals_total{name="NoEntropy"}': "1x300"},  # long ago
+    "BudgetIsNearlySpent": {"securetm_party_epsilon_left": "1x300", "securetm_party_epsilon_budget": "8x300"},
+    "RunStandsStill": {"securetm_rounds": "0+1x300", "securetm_rounds_planned": "900x300"},
+}
+
+
+def test_each_alert_fires_when_it_should(tmp_path: Path) -> None:
+    (rules,) = documents(DEPLOY / "prometheus" / "alerts.yaml")
+    assert {rule["alert"] for group in rules["groups"] for rule in group["rules"]} == set(FIRING)
+    tried = [(name, series, 1) for name, series in FIRING.items()] + [(name, series, 0) for name, series in QUIET.items()]
+    tests = [
+        {
+            "interval": "1m",
+            "input_series": [{"series": one, "values": values} for one, values in series.items()],
+            "promql_expr_test": [
+                {
+                    "expr": f'count(ALERTS{{alertname="{name}", alertstate="firing"}}) or vector(0)',
+                    "eval_time": f"{max(int(values.partition('x')[2]) for values in series.values())}m",
+                    "exp_samples": [{"labels": "{}", "value": fires}],
+                }
+            ],
+        }
+        for name, series, fires in tried
+    ]
+    path = tmp_path / "tests.yaml"
+    path.write_text(yaml.safe_dump({"rule_files": [str(DEPLOY / "prometheus" / "alerts.yaml")], "tests": tests}), "utf-8")
+    done = linted("promtool", "test", "rules", str(path))
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -26,6 +26,7 @@ def main() -> None:
     """Runs the command and ends the process: 0 fine, 1 a gap, 2 misuse, 3 failure."""
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
+    arguments = ["--log" if argument == "--log=json" else argument for argument in arguments]
     pairs = zip(["", *arguments], arguments, strict=False)
     arguments = [one for before, one in pairs if (before, one) != ("--log", "json")]  # the one form that a log has
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -1,6 +1,7 @@
 """What could keep a member from taking part, looked for before a run: one finding for each thing, and what to do about it.
 
-Nothing is changed, and nothing is sent but an empty question over the connection that a run would use. No document is read.
+Nothing is changed, and nothing is sent but an empty question over the connection that a run would use; by courier, a file too
+short to be a letter comes and goes. No document is read.
 """
 
 from __future__ import annotations
@@ -23,18 +24,22 @@ import grpc
 
 from securetm.accounting.ledger import Ledger
 from securetm.credentials.certificates import CertificateRefused
-from securetm.credentials.diagnosis import check_own, ended, ending_soon, now_utc
+from securetm.credentials.diagnosis import check_own, ended, ending_soon, now_utc, said_of_build
 from securetm.credentials.homes import KEYS, accepted_roster
 from securetm.credentials.key_requests import request_in
 from securetm.credentials.keys import NEXT, REQUEST, Keys, Passphrase, are_encrypted
 from securetm.credentials.roster import COORDINATOR, FederationRoster, check_address
+from securetm.entropy import OperatingSystem
 from securetm.errors import SecuretmError
+from securetm.extras import missing_extra
+from securetm.federation.courier.letters import OVERHEAD
+from securetm.federation.courier.places import place_of
 from securetm.federation.network.dialing import channel_options
 from securetm.federation.network.handshake import channel_credentials, diagnosed
 from securetm.federation.network.hub import SERVICE
 from securetm.federation.party.home import PartyHome
 from securetm.private_files import check_private
-from securetm.version import __version__
+from securetm.version import __version__, build_digest
 from securetm.wording import counted
 
 GOOD, BAD, UNKNOWN = "good", "bad", "unknown"
@@ -57,8 +62,11 @@ class Finding:
     to_do: str = ""
 
 
-def examined(home: Path, passphrase: Passphrase | None) -> Iterator[Finding]:
-    """Looks at everything, in an order in which the first thing that is bad often explains the others."""
+def examined(home: Path, passphrase: Passphrase | None, courier: str | None = None) -> Iterator[Finding]:
+    """Looks at everything, in an order in which the first thing that is bad often explains the others.
+
+    The way to the coordinator is the connection of a run, or the place where letters lie.
+    """
     yield _versions()
     yield _permissions(home)
     yield _clock(home)
@@ -66,6 +74,8 @@ def examined(home: Path, passphrase: Passphrase | None) -> Iterator[Finding]:
     yield _entropy()
     roster = _attempted(lambda: accepted_roster(home))
     yield _roster(roster)
+    if isinstance(roster, FederationRoster):
+        yield _build(roster)
     accepted = roster if isinstance(roster, FederationRoster) else None
     keys = _attempted(lambda: _opened(home, passphrase))
     yield _keys(home, keys, accepted)
@@ -73,7 +83,9 @@ def examined(home: Path, passphrase: Passphrase | None) -> Iterator[Finding]:
         yield _refused("copy", forgets)
     yield _ledgers(home)
     yield _stores(home)
-    if accepted is not None and request_in(home / KEYS).name != COORDINATOR:
+    if courier is not None:
+        yield _courier(courier)
+    elif accepted is not None and request_in(home / KEYS).name != COORDINATOR:
         yield _proxy(accepted.address, os.environ)
         yield _reachability(home, keys if isinstance(keys, Keys) else None, accepted)
 
@@ -194,6 +206,19 @@ def _roster(found: FederationRoster | SecuretmError | None) -> Finding:
     return Finding("roster", GOOD, f"{said}, with {counted(len(found.parties), 'party', 'parties')}")
 
 
+def _build(roster: FederationRoster) -> Finding:
+    """Whether the roster takes the build that is installed here."""
+    to_do = "install the build that was published, or have this one listed: `securetm keys roster builds`"
+    try:
+        warning = said_of_build(roster)
+    except SecuretmError as problem:
+        return Finding("build", BAD, str(problem), problem.advice() or to_do)
+    if warning:
+        return Finding("build", UNKNOWN, warning, to_do)
+    listed = "the roster lists it" if roster.builds else "the roster lists none"
+    return Finding("build", GOOD, f"{build_digest()[:16]}…; {listed}")
+
+
 def _opened(home: Path, passphrase: Passphrase | None) -> Keys | None:
     if passphrase is None and are_encrypted(home / KEYS):
         return None
@@ -264,6 +289,23 @@ def _proxy(address: str, variables: Mapping[str, str]) -> Finding:
     if proxy.scheme != "http" or not proxy.hostname:
         return Finding("proxy", BAD, f"{name} is not of the form http://HOST:PORT", "connections go by CONNECT over plain HTTP")
     return Finding("proxy", GOOD, f"connections go through {proxy.hostname}:{proxy.port or 80} ({name})")
+
+
+def _courier(text: str) -> Finding:
+    """Whether letters can be read, put and taken away where they lie."""
+    try:
+        place = place_of(text)
+        there = len(place.files())
+        name = place.write(OperatingSystem().bytes(OVERHEAD // 2))
+        place.remove(name)
+        stays = name in place.files()
+    except (SecuretmError, ModuleNotFoundError) as problem:
+        known = missing_extra(problem) if isinstance(problem, ModuleNotFoundError) else problem
+        if known is None:
+            raise
+        return _refused("courier", known)
+    taken = "put, but not deleted: answered letters stay" if stays else "put and deleted"
+    return Finding("courier", GOOD, f"{counted(there, 'file')} there; one can be {taken}")
 
 
 def _reachability(home: Path, keys: Keys | None, roster: FederationRoster) -> Finding:

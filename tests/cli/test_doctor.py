@@ -23,6 +23,7 @@ from securetm.federation.network.events import Agreed, NetworkEvents
 from securetm.federation.network.hub import Hub
 from securetm.stages import Unwatched
 from securetm.trial.files import TrialFolder, make_trial
+from securetm.version import build_digest
 
 from ..network.meeting import free_port
 from .conftest import securetm
@@ -81,7 +82,8 @@ def test_a_member_that_can_take_part(home: Path) -> None:
         said = found(home, code=0)
     assert [what for what, one in said.items() if one["verdict"] != "good"] in ([], ["clock"])
     assert list(said) == [
-        "versions", "permissions", "clock", "disk", "entropy", "roster", "keys", "ledgers", "stores", "proxy", "reachability",
+        "versions", "permissions", "clock", "disk", "entropy", "roster", "build", "keys", "ledgers", "stores", "proxy",
+        "reachability",
     ]  # fmt: skip
     assert refused == []  # the coordinator's log has no line of it
 
@@ -150,6 +152,27 @@ def test_proxies_as_grpc_takes_them(home: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("grpc_proxy", "https://proxy.example.org")
     monkeypatch.delenv("no_proxy")
     assert found(home, code=1)["proxy"]["verdict"] == "bad"
+
+
+def test_a_build_that_the_roster_does_not_list(home: Path) -> None:
+    roster = accepted_roster(home)
+    assert roster is not None
+    verdicts = []
+    for number, more in enumerate(({"builds": frozenset({build_digest()})}, {}, {"refuses_others": True})):
+        pinned = {"builds": frozenset({"0" * 64}), **more}
+        accept(home, replace(roster, version=3 + number, signatures={}, **pinned))
+        verdicts.append(found(home, code=1)["build"]["verdict"])
+    assert verdicts == ["good", "unknown", "bad"]
+
+
+def test_where_letters_lie_is_looked_at_in_place_of_a_connection(home: Path, tmp_path: Path) -> None:
+    letters = tmp_path / "letters"
+    absent = found(home, "--courier", str(letters), code=1)
+    assert (absent["courier"]["verdict"], "reachability" in absent) == ("bad", False)
+    letters.mkdir()
+    (letters / "of-others").touch()
+    assert found(home, "--courier", str(letters), code=0)["courier"]["found"].startswith("1 file there")
+    assert [path.name for path in letters.iterdir()] == ["of-others"]
 
 
 def test_a_passphrase_that_is_not_given_is_unknown(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from securetm.cli.operations.monitoring import facts_of
-from securetm.federation.coordinator.pages import party_metrics_page
+from securetm.federation.coordinator.pages import metrics_page, party_metrics_page
+from securetm.federation.coordinator.status import EventLog, RunStatus
 from securetm.federation.party.failure_log import Failure
 from securetm.federation.party.status import LOGGED, JoinStatus, log_line
 from securetm.federation.refusal_errors import TooFewDocumentsPromised
@@ -77,6 +78,7 @@ def test_metrics_and_status_say_how_the_run_stands(told: tuple[JoinStatus, objec
         "securetm_party_rounds_planned 20.0",
         "securetm_party_epsilon 1.5",
         "securetm_party_epsilon_left 6.5",
+        "securetm_party_epsilon_budget 8.0",
         'securetm_party_answers_total{question="train"} 1.0',
         'securetm_party_refusals_total{name="MemoryError"} 1.0',
         'securetm_party_bytes_total{direction="up"} 5000.0',
@@ -95,10 +97,13 @@ RULES = Path(__file__).resolve().parents[2] / "deploy" / "prometheus" / "alerts.
 BOARD = Path(__file__).resolve().parents[2] / "deploy" / "grafana" / "federation.json"
 
 
-def test_rules_and_board_ask_for_metrics_that_there_are(told: tuple[JoinStatus, object]) -> None:
-    ours = party_metrics_page(told[1])()[1].decode()  # type: ignore[arg-type]
-    known = set(re.findall(r"^(securetm_[a-z_]+)", ours, re.MULTILINE))
-    asked = set(re.findall(r"\bsecuretm_party_[a-z_]+", RULES.read_text("utf-8") + BOARD.read_text("utf-8")))
+def test_rules_and_board_ask_for_metrics_that_there_are(told: tuple[JoinStatus, object], tmp_path: Path) -> None:
+    of_a_party = party_metrics_page(told[1])()[1].decode()  # type: ignore[arg-type]
+    of_a_coordinator = metrics_page(RunStatus("clinics", "lda", "masked", NAMES, EventLog(tmp_path / "log")).facts)()[
+        1
+    ].decode()
+    known = set(re.findall(r"^(?:# TYPE )?(securetm_[a-z_]+)", of_a_party + of_a_coordinator, re.MULTILINE))
+    asked = set(re.findall(r"\bsecuretm_[a-z_]+", RULES.read_text("utf-8") + BOARD.read_text("utf-8")))
     assert asked <= known
-    assert len(asked) >= 6
+    assert len(asked) >= 12
     json.loads(BOARD.read_text("utf-8"))

@@ -16,7 +16,9 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from securetm.corpus.corpus import Corpus
 from securetm.credentials.homes import KEYS
 from securetm.credentials.keys import IDENTITY, TLS, Keys, Passphrase, write_key
+from securetm.federation.coordinator.status import EVENTS
 from securetm.federation.folder import begin
+from securetm.federation.party.status import LOGGED
 from securetm.federation.simulation.simulation import InProcess, make_party, train
 from securetm.stages import Unwatched
 from securetm.trial.files import HOME, TrialFolder
@@ -147,7 +149,8 @@ def test_no_secret_is_in_logs_arguments_or_environments_of_a_whole_run(trial: Tr
     watched: dict[int, str] = {}
     with MemberProcesses(tmp_path) as processes:
         for number, command in enumerate(trial.commands):
-            processes.start(f"member-{number}", (*command, *named, *(("--log",) if number == 0 else ())))
+            log = ("--log=json",) if number % 2 else ("--log", "json")
+            processes.start(f"member-{number}", (*command, *named, *log))
         for one in processes.members:
             place = Path("/proc") / str(one.number)
             assert one.running.poll() is None, one.log.read_text()
@@ -163,6 +166,12 @@ def test_no_secret_is_in_logs_arguments_or_environments_of_a_whole_run(trial: Tr
     texts = [json.loads(line)["text"] for line in (trial.party("scipy") / "documents.jsonl").read_text().splitlines()]
     logged = "".join(one.log.read_text() for one in processes.members)
     assert not [text for text in texts if len(text) > 30 and text[:30] in logged]
+    for number, one in enumerate(processes.members):
+        known = LOGGED if number else EVENTS
+        lines = [json.loads(line) for line in one.log.read_text().splitlines() if line.startswith("{")]
+        assert {"started", "connected", "finished"} <= {line["event"] for line in lines}
+        assert [line for line in lines if set(line) != {"at", "event", *known[line["event"]]}] == []
+        assert not [line for line in lines if len(texts) in line.values()]  # the number of documents
 
 
 @pytest.mark.parametrize("break_it", ["policy", "plan", "documents", "certificate", "passphrase"])

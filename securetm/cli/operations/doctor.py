@@ -18,11 +18,15 @@ def doctor(
     home: Annotated[
         Path | None, typer.Argument(metavar="[HOME]", help="The member's home; else the one in $XDG_DATA_HOME/securetm.")
     ] = None,
+    courier: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Where letters lie, if files are exchanged: looked at in place of a connection."),
+    ] = None,
     passphrase_file: PassphraseFile = None,
     *,
     out: Output,
 ) -> dict[str, Any]:
-    """Looks at keys, permissions, clock, disk, entropy, versions, ledgers, proxies, and the way to the coordinator.
+    """Looks at keys, permissions, clock, disk, entropy, versions, build, ledgers, proxies, and the way to the coordinator.
 
     Each line is good, bad or unknown, with what to do. It exits with 1 if one is bad. It reads no document and changes nothing;
     the coordinator is asked over the connection that a run would use.
@@ -39,7 +43,7 @@ def doctor(
     keep_out_of_core_dumps()
     place = found_home(home)
     with out.busy("Looking at this member"):
-        found = list(examined(place, given_passphrase(passphrase_file)))
+        found = list(examined(place, given_passphrase(passphrase_file), courier))
     rows = tuple(
         (one.what, (Words(one.verdict, _STYLES[one.verdict]),), tuple(filter(None, (one.found, one.to_do)))) for one in found
     )
