@@ -129,7 +129,9 @@ def series_document(found: Sequence[Series], kept: Mapping[str, KeptRun]) -> Doc
             f"{one.owner}, {one.data_set}",
             (
                 Paragraph(in_words(one), "strong"),
-                document.Table(_COLUMNS, tuple(_row(run, kept) for run in one.runs), numeric=(3, 4, 5, 6), whole=(1, 3, 4, 5, 6)),
+                document.Table(
+                    _COLUMNS, tuple(_row(run, kept) for run in one.runs), numeric=(3, 4, 5, 6), whole=(1, 3, 4, 5, 6)
+                ),
             ),
         )
         for one in found
@@ -176,4 +178,3 @@ def _row(run: RunOfSeries, kept: Mapping[str, KeptRun]) -> tuple[str, ...]:
     federation, _, digest = run.run.rpartition(" ")
     name = f"{federation} {digest[:_SHOWN]}…" if len(digest) == _DIGEST else run.run
     return (name, run.began[:_DAY], run.profile or "–", perplexity, npmi, *spent)
-
