@@ -328,7 +328,6 @@ def _joined(
     from securetm.federation.party.joining import join as take_part
     from securetm.federation.party.status import JoinStatus
     from securetm.reports.federation import JoinScreen, ended_panel
-    from securetm.reports.statement.write import write_release
 
     rounds = joining.agreement.plan.training.rounds
     with JoinScreen(out.screen, as_json=out.json, drawn=not monitoring.log) as shown:
@@ -343,6 +342,8 @@ def _joined(
         if monitoring.log:
             tell("finished", report)
     if report["rounds"]:
+        from securetm.reports.statement.write import write_release  # a party that waits has no use for it
+
         write_release(Path(str(report["directory"])))
     if not monitoring.log:  # it has words of the model
         out.results.print(ended_panel(report))

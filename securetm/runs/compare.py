@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from securetm.contracts import Array
 from securetm.federation.folder import RUN, NotARun, RunFolder, check, reopen, result_of
@@ -133,6 +132,8 @@ def _over_seeds(values: list[float]) -> dict[str, Any]:
     mean = float(np.mean(values)) if values else None
     if mean is None or len(values) < 2:
         return {"mean": mean, "low": None, "high": None, "values": values}
+    from scipy.special import stdtrit  # takes long to import, and a party that joins compares nothing
+
     reach = float(stdtrit(len(values) - 1, 0.975)) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
     return {"mean": mean, "low": mean - reach, "high": mean + reach, "values": values}
 
