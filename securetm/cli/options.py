@@ -50,7 +50,8 @@ def run_names(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def _runs_in(place: Path) -> list[Path]:
     try:
-        return [folder for folder in sorted(place.iterdir()) if any((folder / name).is_file() for name in _RECORDS)]
+        there = [*sorted(place.iterdir()), *sorted(place.glob("data/*/runs/*"))]  # the second in a party's home
+        return [folder for folder in there if any((folder / name).is_file() for name in _RECORDS)]
     except OSError:
         return []
 

@@ -26,6 +26,7 @@ from securetm.resources import user_cache
 SIMULATION, COORDINATOR, PARTY = "simulation", "coordinator", "party"
 _FOLDERS = (RELEASE, "coordinator", "parties", "transcript", "audits")
 _FILES = (LABELS, LOG, LOCK, RESULT, KEPT, PLAN, RUN)  # the record goes last: until then it is a run
+_AT_HOME = "data/*/runs/*"  # where a party keeps runs
 _NAMES_FEDERATION, _HEAD = b'"federation"', 4096  # what every report says, and within how many bytes
 _AT_PARTY = (LABELS, WORDS, REPORT)  # what it has to remember of its answers stays
 
@@ -60,8 +61,9 @@ def runs_in(place: Path) -> list[KeptRun]:
 
 
 def found_run(name: str, place: Path) -> Path:
-    """The folder of the run of that name, or at that path. Refuses what is no run."""
-    for path in (place / name, Path(name)):
+    """The folder of the run of that name, also where it lies in a party's home, or at that path. Refuses what is no run."""
+    at_home = [path for path in sorted(place.glob(_AT_HOME)) if path.name == name]
+    for path in (place / name, *at_home, Path(name)):
         if path.is_symlink():
             raise BadSetting("", "RUN", name, "is a link, and not the folder of a run")
         if _is_run(path):
@@ -100,7 +102,7 @@ def delete_cache(folder: Path) -> None:
 
 
 def _folders(place: Path) -> Iterator[Path]:
-    beneath = sorted([*place.glob("*"), *place.glob("data/*/runs/*")]) if place.is_dir() else []
+    beneath = sorted([*place.glob("*"), *place.glob(_AT_HOME)]) if place.is_dir() else []
     return (path for path in (place, *beneath) if _is_run(path))
 
 
@@ -154,7 +156,6 @@ def _of_record(path: Path) -> dict[str, Any]:
 def _at_party(path: Path) -> dict[str, Any]:
     report = read_json(path / REPORT)
     return {
-        "name": f"{report['federation']} {report['party']}",
         "kind": PARTY,
         "finished": True,
         "begun": str(report["ended"]),

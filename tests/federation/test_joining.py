@@ -26,7 +26,7 @@ from securetm.federation.wire import wire
 from securetm.models.stored_model import write_model
 from securetm.reports.topic_page import shown_topics, topic_page
 from securetm.runs.finished import FinishedRun, load
-from securetm.runs.kept_runs import PARTY, delete, runs_in
+from securetm.runs.kept_runs import PARTY, delete, found_run, runs_in
 
 from .conftest import FIVE, texts
 from .joined import NAMES, PLAN, Joined, Organisations, trained
@@ -124,7 +124,7 @@ def test_a_party_deletes_its_results_and_keeps_what_it_has_to_remember(
     (run,) = runs_in(home)
     assert (run.kind, run.model, run.rounds, run.finished) == (PARTY, "lda", 2, True)
     assert run.perplexity == landed[2].reports["torch"]["quality"]["held_out"]
-    assert Path(run.directory) == results["torch"]
+    assert Path(run.directory) == found_run(run.name, home) == results["torch"]
     left = delete(results["torch"])
     assert any(name.endswith(".sqlite") for name in left)  # its counters: the same question would be answered twice without
     assert not {REPORT, "release", "vocabulary.txt"} & set(left)
