@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from securetm.federation.topic_labels import TopicLabels
     from securetm.quality.evaluation import Evaluation, Given
     from securetm.reports.terminal import Screen
-    from securetm.runs.finished import FinishedRun, TopicsByDate
+    from securetm.runs.finished import FinishedRun, MergedTopics, TopicsByDate
     from securetm.stages import Stages
 
 
@@ -55,6 +55,9 @@ def topics(
     text: Text = None,
     date: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the date, unless it is called so.")] = None,
     under: Annotated[int | None, typer.Option(metavar="GROUPS", help="Show like topics together, in so many groups.")] = None,
+    merge: Annotated[
+        bool, typer.Option("--merge", help="Show topics that are nearly the same as one; --csv then writes these.")
+    ] = False,
     csv: Annotated[
         str | None,
         typer.Option(
@@ -89,16 +92,17 @@ def topics(
     above = finished.above_noise(words)
     marks: dict[str, Any] = {"above_noise": above, "noised": finished.spent_a_budget()}
     to.print(topics_table(found, named.texts, *shares_everywhere(finished), **marks))
+    merged = _merged(finished, words, named, to) if merge else None
     if groups is not None:
         to.print(groups_table(groups, found, named.texts))
     if moved := finished.moved():
         to.print(moved_table(moved, found, named.texts))
     if csv is not None:
-        groups_of_documents = over_time or of_labels
-        if groups_of_documents is None:
-            topics_csv(finished.heaviest_words(words), named.texts, csv, private=finished.is_adapted())
+        of_first = named.texts if merged is None else _of_merged(merged, named)
+        if (of_groups := over_time or of_labels) is not None:
+            mean_shares_csv(of_groups, named.texts, csv)
         else:
-            mean_shares_csv(groups_of_documents, named.texts, csv)
+            topics_csv((merged or finished).heaviest_words(words), of_first, csv, private=finished.is_adapted())
     alike = _show_alike(finished, to)
     _show_documents(finished, held if documents and html is None else {}, named, to)
     if over_time is not None:
@@ -112,6 +116,7 @@ def topics(
     more |= {"by_label": of_labels.table()} if of_labels else {}
     more |= {"moved": moved} if moved else {}
     more |= alike
+    more |= {} if merged is None else {"merged": _merged_facts(merged, words)}
     more |= {} if groups is None else {"under": groups}
     facts = {"run": finished.name, "model": finished.plan.model.name, "topics": found, "above_noise": above}
     return {**facts, **named.table(), **more}
@@ -123,6 +128,26 @@ def _show_alike(finished: FinishedRun, to: Screen) -> dict[str, Any]:
     for one, other, common in alike:
         to.print(f"Topics {one + 1} and {other + 1} are nearly the same: {common:.0%} of their words' weight is common.")
     return {"alike": [[one, other] for one, other, _ in alike]} if alike else {}
+
+
+def _merged(finished: FinishedRun, words: int, named: TopicLabels, to: Screen) -> MergedTopics:
+    """Shows topics with those made one that are nearly the same."""
+    from securetm.reports.topic_page import shares_everywhere
+    from securetm.reports.topics import merged_table
+
+    merged = finished.merged(shares_everywhere(finished)[0])
+    to.print(merged_table(merged, words, _of_merged(merged, named)))
+    return merged
+
+
+def _of_merged(merged: MergedTopics, named: TopicLabels) -> dict[int, str]:
+    """The labels of merged topics: all that people gave to those of one."""
+    each = [[named.texts[topic] for topic in group if topic in named.texts] for group in merged.groups]
+    return {place: " / ".join(dict.fromkeys(labels)) for place, labels in enumerate(each) if labels}
+
+
+def _merged_facts(merged: MergedTopics, words: int) -> list[dict[str, Any]]:
+    return [{"topics": list(group), "words": found} for group, found in zip(merged.groups, merged.words(words), strict=True)]
 
 
 def _show_documents(finished: FinishedRun, held: dict[str, Corpus], named: TopicLabels, to: Screen) -> None:

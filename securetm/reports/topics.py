@@ -13,7 +13,7 @@ from securetm.contracts import Array
 from securetm.foreign_text import csv_text
 from securetm.reports.document import Cell, Table, Words
 from securetm.reports.files import StandardOutput, write_report
-from securetm.runs.finished import TopicsByDate, TopicsByLabel
+from securetm.runs.finished import MergedTopics, TopicsByDate, TopicsByLabel
 from securetm.wording import counted
 
 MARK = "?"
@@ -94,6 +94,18 @@ def groups_table(groups: Sequence[Sequence[int]], topics: Sequence[Sequence[str]
         for number, group in enumerate(groups, 1)
     )
     return Table(("", "topics"), rows, title=f"Like topics in {counted(len(groups), 'group')}", numeric=(0,))
+
+
+def merged_table(merged: MergedTopics, words: int, labels: Mapping[int, str]) -> Table:
+    """A row for each topic after those that are nearly the same were made one, with the numbers of these."""
+    rows = tuple(
+        (", ".join(str(topic + 1) for topic in group), f"{labels[place]}\n{said}" if place in labels else said)
+        for place, (group, found) in enumerate(zip(merged.groups, merged.words(words), strict=True))
+        for said in [" ".join(found)]
+    )
+    before = sum(map(len, merged.groups))
+    title = f"{counted(len(rows), 'topic')} of {before}, after those that are nearly the same were made one"
+    return Table(("topics", "top words"), rows, title=title)
 
 
 _BARS = "▁▂▃▄▅▆▇█"

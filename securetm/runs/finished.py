@@ -41,6 +41,7 @@ from securetm.quality.judged_topics import JudgedTopics
 from securetm.settings import require
 from securetm.stages import Stages, Unwatched
 
+_BAR, _PALEST = 80, 0.35  # in a notebook: pixels of the longest bar, and how dark the palest word is
 _ALIKE, _MOST_ALIKE = 0.75, 5  # the common weight of topics that say the same, and how many such pairs are told
 
 
@@ -80,6 +81,41 @@ def _read(stored: StoredModel, plan: Plan | None = None) -> tuple[Any, State, tu
         return kind
 
     return stored.model(kind_of, plan.model.settings.get("module", "") if plan else "")
+
+
+def _pairs_alike(topics: Array) -> list[tuple[int, int, float]]:
+    pairs = []
+    for one, weights in enumerate(topics):
+        common = np.minimum(topics[one + 1 :], weights).sum(axis=1)
+        pairs += [(one, one + 1 + int(place), float(common[place])) for place in np.flatnonzero(common >= _ALIKE)]
+    return pairs
+
+
+def _heaviest(topics: Array, vocabulary: tuple[str, ...], words: int) -> Iterator[tuple[int, int, str, float]]:
+    for topic, weights in enumerate(topics):
+        order = np.argsort(-weights, kind="stable")[:words]
+        yield from ((topic, rank, vocabulary[word], float(weights[word])) for rank, word in enumerate(order, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class MergedTopics:
+    """Topics of which those that are nearly the same are one."""
+
+    groups: tuple[tuple[int, ...], ...]  # of the model's topics (from 0), in the order of the first of each
+    topics: Array  # groups x words, rows sum to one
+    vocabulary: tuple[str, ...]
+
+    def words(self, words: int = 10) -> list[list[str]]:
+        """Returns the heaviest words of each, heaviest first."""
+        return named_topics(self.topics, self.vocabulary, words)
+
+    def heaviest_words(self, words: int = 10) -> Iterator[tuple[int, int, str, float]]:
+        """Returns group (from 0), rank (from 1), word and weight of each one's heaviest words."""
+        yield from _heaviest(self.topics, self.vocabulary, words)
+
+    def shares(self, of_topics: Array) -> Array:
+        """Returns documents x groups, of what `transform` returns."""
+        return np.stack([of_topics[:, list(group)].sum(axis=1) for group in self.groups], axis=1)
 
 
 @dataclass(frozen=True)
@@ -143,21 +179,47 @@ class LearnedModel:
     def alike(self) -> list[tuple[int, int, float]]:
         """Returns pairs of topics (from 0) that are nearly the same, with the share of their words' weight that they have in
         common, the likest first."""
-        pairs = []
-        for one, weights in enumerate(self.components_):
-            common = np.minimum(self.components_[one + 1 :], weights).sum(axis=1)
-            pairs += [(one, one + 1 + int(place), float(common[place])) for place in np.flatnonzero(common >= _ALIKE)]
-        return sorted(pairs, key=lambda pair: -pair[2])[:_MOST_ALIKE]
+        return sorted(_pairs_alike(self.components_), key=lambda pair: -pair[2])[:_MOST_ALIKE]
+
+    def merged(self, shares: Array | None = None) -> MergedTopics:
+        """Returns the topics with those made one that are nearly the same, after the training: the model stays as it is.
+
+        `shares` say how much of documents each topic takes, and weigh the words; without them all topics count alike.
+        """
+        topics = self.components_
+        group_of = np.arange(len(topics))
+        for one, other, _ in _pairs_alike(topics):
+            group_of[group_of == group_of[other]] = group_of[one]
+        groups = [np.flatnonzero(group_of == group).tolist() for group in dict.fromkeys(group_of.tolist())]
+        weights = np.ones(len(topics)) if shares is None else np.maximum(shares, 1e-9)
+        rows = [weights[group] @ topics[group] / weights[group].sum() for group in groups]
+        return MergedTopics(tuple(map(tuple, groups)), np.array(rows), self.vocabulary)
 
     def heaviest_words(self, words: int = 10) -> Iterator[tuple[int, int, str, float]]:
         """Returns topic (from 0), rank (from 1), word and weight of each of a topic's heaviest words."""
-        for topic, weights in enumerate(self.components_):
-            order = np.argsort(-weights, kind="stable")[:words]
-            yield from ((topic, rank, self.vocabulary[word], float(weights[word])) for rank, word in enumerate(order, 1))
+        yield from _heaviest(self.components_, self.vocabulary, words)
 
     def topics_frame(self, words: int = 10) -> Any:
         """Returns a data frame of pandas with the columns topic, rank, word and weight."""
         return library("pandas").DataFrame(self.heaviest_words(words), columns=["topic", "rank", "word", "weight"])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: topics with a bar for how much of documents each takes, and words as dark as they weigh."""
+        shares, rows = self.mean_shares(), list[str]()
+        for topic, words in enumerate(self.topics(_WORDS)):
+            weights = np.sort(self.components_[topic])[::-1][: len(words)]
+            dark = np.maximum(weights / weights[0], _PALEST)
+            told = " ".join(f"<span style='opacity:{o:.2f}'>{html_text(w)}</span>" for o, w in zip(dark, words, strict=True))
+            drawn = ""
+            if shares is not None:
+                bar = f"<rect width='{_BAR * shares[topic] / shares.max():.1f}' height='10' fill='currentColor'/>"
+                drawn = f"<td><svg width='{_BAR}' height='10'>{bar}</svg> {shares[topic]:.0%}</td>"
+            rows.append(f"<tr><th>{topic}</th>{drawn}<td style='text-align:left'>{told}</td></tr>")
+        return f"<p>{html_text(self.name)}</p><table><tbody>{''.join(rows)}</tbody></table>"
+
+    def mean_shares(self) -> Array | None:
+        """Returns how much of its documents a party finds each topic takes, on average over parties; None where nobody says."""
+        return None
 
     def save(self, path: str | Path) -> None:
         """Writes weights, vocabulary and settings as one safetensors file: no code in it, nothing of the documents."""
@@ -223,6 +285,11 @@ class FinishedRun(LearnedModel):
     def prevalence_frame(self) -> Any:
         """Returns parties x topics: how much of its documents each party finds a topic takes."""
         return FederationResult(result_of(self.folder)).prevalence_frame()
+
+    def mean_shares(self) -> Array | None:
+        """Returns how much of its documents a party finds each topic takes, on average over the parties of a simulation."""
+        prevalence = self._told().get("prevalence") if (self.folder / RESULT).is_file() else None
+        return np.mean(list(prevalence.values()), axis=0) if prevalence else None
 
     def labels(self) -> TopicLabels:
         """Reads the labels that people gave to the topics of this run."""

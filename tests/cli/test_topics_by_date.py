@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -101,6 +102,11 @@ def test_documents_of_topics_and_frames_are_at_hand_without_a_page(run: Finished
     assert securetm("topics", RUN, "--documents").code == 2  # whose documents?
     assert list(run.prevalence_frame().index) == list(documents_in(run))
     assert run.quality_frame().loc[0, "held_out"] > 0
+    drawn = run._repr_html_()
+    assert drawn.count("<svg") == len(run.topics())
+    assert all(word in drawn for word in run.topics(7)[0])
+    longest = max(float(width) for width in re.findall(r"<rect width='([\d.]+)'", drawn))
+    assert longest == 80
 
 
 def test_topics_that_say_the_same_are_named(run: FinishedRun) -> None:
@@ -111,3 +117,18 @@ def test_topics_that_say_the_same_are_named(run: FinishedRun) -> None:
 
     same = Same(**{name: getattr(run, name) for name in ("name", "model", "state", "vocabulary", "plan", "folder")})
     assert [(one, other, round(common, 2)) for one, other, common in same.alike()] == [(0, 1, 0.95)]
+    merged = same.merged(np.array([3.0, 1.0, 1.0]))
+    assert merged.groups == ((0, 1), (2,))
+    np.testing.assert_allclose(merged.topics, [[0.5, 0.2875, 0.2125], [0.0, 0.1, 0.9]])
+    np.testing.assert_allclose(merged.shares(np.array([[0.2, 0.3, 0.5]])), [[0.5, 0.5]])
+
+
+def test_topics_are_merged_in_every_form_of_output(run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("securetm.runs.finished._ALIKE", 0.0)  # any two topics are then nearly the same
+    said = securetm("topics", RUN, "--merge", "--words", "3", "--csv", str(tmp_path / "merged.csv"), "--json")
+    assert said.code == 0, said.err
+    (one,) = said.json["merged"]
+    assert one["topics"] == list(range(len(run.topics())))
+    rows = (tmp_path / "merged.csv").read_text("utf-8").splitlines()[1:]
+    assert [row.split(",")[3] for row in rows] == one["words"]
+    assert "1 topic of" in said.err
