@@ -13,21 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from securetm.aggregation.homomorphic.key_setup import (
-    BOX,
-    HELLO_SIZE,
-    KEY_ID,
-    KEY_NAME,
-    LEAST,
-    SECRET_KEY,
-    BadCiphertext,
-    KeyCoordinatorSetup,
-    KeyPartySetup,
-    SumKind,
-    UnlikeKeys,
-    key_id,
-    unpack_secret,
-)
+from securetm.aggregation.homomorphic.key_setup import BadCiphertext, SumKind, sum_key, unpack_secret
 from securetm.aggregation.homomorphic.parameters import (
     DEGREE,
     DIGITS,
@@ -61,9 +47,13 @@ from securetm.contracts import (
 from securetm.errors import NeedsIntegers, NeedsSum, NotInCohort, Refused, TooFewParties, UnknownRound
 from securetm.sessions.exchanges import WITHOUT_END, CoordinatorExchange, CoordinatorSession, PartyExchange, PartySession
 from securetm.sessions.framing import HASH, Reader, head, places_bytes
+from securetm.sessions.group_key import HELLO_SIZE, KEY_ID, LEAST, SecretCoordinatorSetup, SecretPartySetup, UnlikeKeys
 from securetm.sessions.identities import COORDINATOR, Identity, PinnedRoster, identity_of
 from securetm.sessions.session_memory import SessionMemory, count_up
 from securetm.sessions.survivors import SurvivorList, TooFewInSum
+
+_KEY = sum_key("").key  # in the memory of a session
+_BOX = sum_key("").box
 
 
 class NoSumKey(Refused):
@@ -115,7 +105,7 @@ class SharedKeySum(Aggregation):
         """Of a set-up, the sealed keys and the bundle of hellos; of a round, fresh ciphertexts and both halves of their sum."""
         named = 4 + HASH + KEY_ID + 2 + 2 * parties  # more than any message begins with
         if terms is None:
-            return max(named + parties * BOX, HELLO_SIZE), named + parties * HELLO_SIZE + BOX
+            return max(named + parties * _BOX, HELLO_SIZE), named + parties * HELLO_SIZE + _BOX
         most = Fit(MODULI[-1], parties, 1, digits=DIGITS[-1])  # the widest that any fit has
         return named + most.fresh_bytes(terms.size), named + most.sum_bytes(terms.size)
 
@@ -191,11 +181,11 @@ class EncryptedPartySession(PartySession):
     @property
     def prepared(self) -> int:
         """One key serves all rounds of a session."""
-        return WITHOUT_END if self.memory.get(SECRET_KEY) else 0
+        return WITHOUT_END if self.memory.get(_KEY) else 0
 
     def prepare(self, rounds: int) -> Exchange:
         """A new key for the session."""
-        return KeyPartySetup(self.identity, self.code.name, self.entropy, self.memory)
+        return SecretPartySetup(self.identity, sum_key(self.code.name), self.entropy, self.memory)
 
     def round(
         self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None, surplus: Sequence[bytes] = ()
@@ -222,7 +212,7 @@ class EncryptedPartySession(PartySession):
 
     def secret(self) -> bytes:
         """The session's secret key."""
-        packed = self.memory.get(SECRET_KEY)
+        packed = self.memory.get(_KEY)
         if packed is None:
             raise NoSumKey(self.me)
         return packed
@@ -242,12 +232,12 @@ class EncryptedPartyRound(PartyExchange):
         session, packed = self._session, self._session.secret()
         ternary = unpack_secret(packed, session.me)
         first, seeds = encrypt(session.code, self._fit, ternary, to_digits(self.numbers, self._fit), session.entropy)
-        start = head(SumKind.FRESH, session.identity.place) + self._tag + key_id(packed)
+        start = head(SumKind.FRESH, session.identity.place) + self._tag + sum_key(session.code.name).named(packed)
         return ((COORDINATOR, start + pack_residues(first, self._fit) + seeds.tobytes()),)
 
     def _open(self, message: bytes) -> bytes:
         session, packed = self._session, self._session.secret()
-        survivors, content = self._checked(Reader(message, COORDINATOR, SumKind.SUM), key_id(packed))
+        survivors, content = self._checked(Reader(message, COORDINATOR, SumKind.SUM), sum_key(session.code.name).named(packed))
         first, second = np.split(unpack_residues(content, self._fit, COORDINATOR), 2)
         if not second.any(axis=1).all():
             raise BadCiphertext(COORDINATOR, "one of them hides nothing")
@@ -294,19 +284,19 @@ class EncryptedCoordinatorSession(CoordinatorSession):
     @property
     def prepared(self) -> int:
         """One key serves all rounds of a session."""
-        return WITHOUT_END if self.memory.get(KEY_NAME) else 0
+        return WITHOUT_END if self.memory.get(f"{_KEY} name") else 0
 
     def prepare(self, rounds: int) -> Exchange:
         """Carries the messages with which the parties come to a key."""
         seal()  # a missing library is found now, not when the first vector arrives
-        return KeyCoordinatorSetup(self.register, self.code.name, self.memory)
+        return SecretCoordinatorSetup(self.register, sum_key(self.code.name), self.memory)
 
     def round(
         self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None, surplus: Sequence[bytes] = ()
     ) -> Exchange:
         """Adds up one vector of ciphertexts from each party of the cohort."""
         terms, fit = self.fitting(terms, cohort)
-        key = self.memory.get(KEY_NAME)
+        key = self.memory.get(f"{_KEY} name")
         if key is None:
             raise NoSumKey(COORDINATOR)
         return self.begun(cohort, EncryptedCoordinatorRound(self, cohort, fit, terms.size, key))

@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from securetm.aggregation.homomorphic.encrypted_sum import SharedKeySum, unpack_residues
-from securetm.aggregation.homomorphic.key_setup import KEY_ID, SumKind, key_id, unpack_secret
+from securetm.aggregation.homomorphic.key_setup import SumKind, sum_key, unpack_secret
 from securetm.aggregation.homomorphic.parameters import SEED, Fit, from_digits, real_or_whole
 from securetm.aggregation.homomorphic.seal_library import Code, RunningSum, decrypt_here
 from securetm.aggregation.masked import shamir
@@ -45,6 +45,7 @@ from securetm.federation.questions import TRAIN
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.plans.profiles import cohort_of
 from securetm.sessions.framing import HASH, RECORDED, Reader, head
+from securetm.sessions.group_key import KEY_ID
 from securetm.sessions.identities import KEY, SIGNATURE
 from securetm.sessions.session_memory import unpacked
 
@@ -159,7 +160,7 @@ def _unmasked(parcels: Sequence[bytes], parties: int) -> Iterator[tuple[Place, i
 # ---- ciphertexts under the secret key that all parties share --------------------------------------------------------
 # It breaks no cipher: with the key every party could decrypt. Without the key it reads the numbers of a ciphertext as they are.
 
-_KEY = "sum key"  # under this name a party keeps the key, behind a hash (aggregation/homomorphic/key_setup.py)
+_KEY = sum_key("").key  # under this name a party keeps the key, behind a hash
 _FRESH = head(SumKind.FRESH)
 _NAME = 4 + HASH  # where the name of the key begins: after the head and the round
 _BODY = _NAME + KEY_ID
@@ -168,8 +169,8 @@ _BODY = _NAME + KEY_ID
 def opened_by_key(view: AdversaryView) -> Iterator[OpenedAnswer]:
     """Every party's ciphertexts of every round of training."""
     kept = (insider.secrets.get(_KEY, b"")[HASH:] for insider in view.insiders)
-    keys = {key_id(value): value for value in kept if value}
     aggregation = cast("SharedKeySum", view.public.profile.aggregation)
+    keys = {sum_key(aggregation.code.name).named(value): value for value in kept if value}
     cohort = cohort_of(view.public.profile, view.public.members)
     for asked, sender, parcel in first_parts(view, SEALED):
         if asked.question == TRAIN and parcel.startswith(_FRESH):
