@@ -220,6 +220,11 @@ class Corpus:
         words = unrepeated(vocabulary)
         return self if words == self.vocabulary else dataclasses.replace(self, documents=self.documents.over(words))
 
+    def renamed(self, names: Sequence[str]) -> Self:
+        """The same documents, each word of the vocabulary under another name. Words of one name are then one word."""
+        check_equal("names", len(names), len(self.vocabulary))
+        return dataclasses.replace(self, documents=self.documents.renamed(tuple(names)))
+
     def split(self, fraction: float = 0.75, seed: int = 0) -> tuple[Self, Self]:
         """(train, held out). Each document's key decides, so that parties and centre split alike.
 

@@ -136,13 +136,17 @@ class HeldDocuments:
         """The same documents in these words. Others disappear, documents never do (they may be empty)."""
         return self.renumbered(words, places_of(self.vocabulary, words))
 
+    def renamed(self, names: tuple[str, ...]) -> HeldDocuments:
+        """The same documents, each word under the name at its place. A projection puts words of one name together."""
+        return replace(self, vocabulary=names)
+
     def renumbered(self, words: tuple[str, ...], places: Array) -> HeldDocuments:
         """The same documents over these words, where the place of each own word among them is known; -1: it disappears."""
         kept = places[self.counts.indices] >= 0
         starts = np.concatenate([[0], np.cumsum(kept)])[self.counts.indptr]
         moved = (self.counts.data[kept], places[self.counts.indices[kept]], starts)
         counts = sparse.csr_array(moved, shape=(len(self), len(words)))
-        counts.sort_indices()
+        counts.sum_duplicates()  # and in order
         order = NO_ORDER
         if self.tokens is not None:
             kept = places[self.tokens] >= 0

@@ -45,13 +45,14 @@ class StoredDocuments:
     party: str | None = None  # the name of the party that holds all of them
     are_named: bool = True  # whether it is said whose they are
     by_place: bool = False  # whether their numbers make keys, and not what they say
+    names: tuple[str, ...] | None = field(default=None, repr=False)  # of the stored words, where they have others
 
     def __len__(self) -> int:
         return self.store.manifest.documents if self.rows is None else len(self.rows)
 
     def __reduce__(self) -> Any:
         seen = (self.store, self.source, self.secret)
-        shown = (self.words, self.party, self.are_named, self.by_place)
+        shown = (self.words, self.party, self.are_named, self.by_place, self.names)
         if not isinstance(self.rows, np.ndarray) or not len(self.rows) or (np.diff(self.rows) <= 0).any():
             return StoredDocuments, (*seen, self.rows, *shown)
         first = int(self.rows[0])  # a bit for each document says which are there
@@ -71,7 +72,7 @@ class StoredDocuments:
     @property
     def vocabulary(self) -> tuple[str, ...]:
         """The words in which documents are read."""
-        return self.store.vocabulary if self.words is None else self.words
+        return (self.names or self.store.vocabulary) if self.words is None else self.words
 
     @property
     def has_persons(self) -> bool:
@@ -154,6 +155,12 @@ class StoredDocuments:
             raise whole_corpus_needed("a second list of words with words that the first one left out", self.folder)
         return replace(self, words=words)
 
+    def renamed(self, names: tuple[str, ...]) -> StoredDocuments:
+        """The same documents, each word under the name at its place, unless they are in other words already."""
+        if self.words is not None:
+            raise whole_corpus_needed("other names for words of a list", self.folder)
+        return replace(self, names=names)
+
     def without_persons(self) -> StoredDocuments:
         """The same documents, each as if it were of a person of its own."""
         return replace(self, are_named=False)
@@ -179,7 +186,12 @@ class StoredDocuments:
         found = (columns, counts, self.store.vocabulary, keys, self.store.names)
         held = HeldDocuments.of_columns(*found, with_persons=self.has_persons)
         held = held if self.party is None else held.of_party(self.party)
-        return held if self.words is None else held.renumbered(self.words, _places(self.store.identity, self.words))
+        held = held if self.names is None else held.renamed(self.names)
+        if self.words is None:
+            return held
+        if self.names is not None:
+            return held.over(self.words)
+        return held.renumbered(self.words, _places(self.store.identity, self.words))
 
     def _columns(self) -> BlockColumns:
         """A block that is asked for as it was written is mapped; of others, the documents are copied."""

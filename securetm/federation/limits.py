@@ -12,9 +12,10 @@ from securetm.contracts import Profile, State, Terms, TopicModel
 from securetm.federation.questions import JOINT, MOST_WORD_BYTES, TOP_WORDS, Questions
 from securetm.federation.wire.wire import LONGEST_SIGNED, MOST_LINKED
 from securetm.models.public_knowledge import MOST_DIMENSIONS
+from securetm.models.questions.hidden_words import MOST_OPEN_A_WORD, WIDTH, cell_name
 from securetm.models.questions.word_sketch import LONGEST
 from securetm.models.questions.word_sums import OPEN_BYTES
-from securetm.plans.profiles import words_in_sums
+from securetm.plans.profiles import BLIND, words_in_sums
 
 ROOM = 4_096  # bytes for hashes, numbers and names in any message
 _FINISHED = 4  # times a state as questions show it: a finished one holds an optimiser's moments, or noised sums, as well
@@ -40,6 +41,7 @@ class RequestLimits:
             "ask": named + signed + 10 * len(self.members) + self._stated(),
             "prepare": 0,
             "forward": self.parcel,
+            "share": 8 * (1 + WIDTH) * self.questions.agreement.plan.vocabulary.max_words,
             "witness": signed + 8 * len(self.members) + MOST_LINKED,
             "links": signed,
             "finish": _FINISHED * self._stated() + self._public(),
@@ -53,6 +55,8 @@ class RequestLimits:
         listed = sum(len(word.encode()) + 1 for word in agreement.words or agreement.base_words)
         if agreement.words is not None:
             return listed
+        if choice.source == BLIND:
+            return listed + choice.max_words * (len(cell_name(0)) + 1)
         if choice.source == JOINT:
             return listed + min(choice.max_words, choice.most_candidates) * (LONGEST + 1)
         return MOST_WORD_BYTES
@@ -67,6 +71,8 @@ class RequestLimits:
     def _stated(self) -> int:
         """Returns the bytes of the largest state that a question may be about. Sums of words are about open ones."""
         words = 0 if self.questions.candidates else len(self.questions.vocabulary)
+        if not words and self.questions.agreement.plan.vocabulary.source == BLIND:
+            return self.questions.buckets // 8 + 4 * MOST_OPEN_A_WORD * self.questions.agreement.plan.vocabulary.max_words + 8
         if not words and words_in_sums(self.questions.agreement.profile):
             return OPEN_BYTES
         if words and words not in self._state:

@@ -33,23 +33,44 @@ from securetm.errors import SecuretmError, Unsound
 from securetm.federation.refusal_errors import BadState, NotPaidFor, UnknownQuestion
 from securetm.federation.wire import wire
 from securetm.models.public_knowledge import without_public
+from securetm.models.questions.hidden_words import (
+    MOST_OPEN,
+    MOST_OPEN_A_WORD,
+    PARTS,
+    SHARES,
+    STAGE,
+    BucketFrequencies,
+    BucketSums,
+    CellMarks,
+    buckets_for,
+    is_cell_name,
+)
 from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut
 from securetm.models.questions.word_sketch import WordSketch
 from securetm.models.questions.word_sums import OPEN, OPEN_BYTES, WordSums
 from securetm.models.questions.word_sums import ROUNDS as ROUNDS_OF_WORDS
 from securetm.models.questions.words import DocumentFrequencies, WordList
 from securetm.plans.agreement import Agreement
-from securetm.plans.profiles import cohort_of, words_in_sums
+from securetm.plans.profiles import BLIND, cohort_of, words_in_sums
 from securetm.plans.schema import MOMENTS
 from securetm.settings import digest
 
 WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE = "words", "joint", "frequencies", "train", "held_out", "coherence"
+BUCKETS, MARKS, BUCKET_SUMS = "buckets", "marks", "bucket_sums"  # of words that the coordinator does not see
 PAIRS = "pairs"  # of words, where the training begins at topics of moments
 MOST_WORD_BYTES = 1 << 22  # of one party under `union`, and of the candidates that are made of all of them
 MOST_CANDIDATES = 250_000  # words
 TOP_WORDS = 10
-_ABOUT_WORDS = {"union": (WORDS, FREQUENCIES), JOINT: (JOINT,), "file": ()}  # by where the list comes from
-_ABOUT_NOTHING = (WORDS, JOINT, FREQUENCIES, PAIRS)  # but the corpus
+WORDS_KEY = "key of words"  # in a party's store
+FEWEST_PARTIES = 2  # that hold a word, where it is hidden: what one party alone has gets no column
+_ABOUT_WORDS = {
+    "union": (WORDS, FREQUENCIES),
+    JOINT: (JOINT,),
+    BLIND: (BUCKETS, MARKS),
+    "file": (),
+}  # by where the list comes from
+_ABOUT_NOTHING = (WORDS, JOINT, FREQUENCIES, BUCKETS, PAIRS)  # but the corpus
+_BEFORE_WORDS = (WORDS, JOINT, BUCKETS, MARKS, BUCKET_SUMS)
 _ONCE = (PAIRS, COHERENCE)  # in a run
 
 
@@ -79,7 +100,8 @@ def is_finite(state: State) -> bool:
 
 def before_training(agreement: Agreement) -> tuple[str, ...]:
     """The questions that a run asks before its training, in the order in which it asks."""
-    words = _ABOUT_WORDS[agreement.plan.vocabulary.source]
+    source = agreement.plan.vocabulary.source
+    words = (BUCKET_SUMS,) if source == BLIND and agreement.budget is not None else _ABOUT_WORDS[source]
     return (*words, PAIRS) if agreement.plan.training.start == MOMENTS else words
 
 
@@ -88,6 +110,7 @@ def asked_in_run(questions: Questions, party: str = "") -> Iterator[tuple[str, S
     model, words = questions.agreement.model, len(questions.vocabulary)
     start = model.start(questions.vocabulary, np.random.default_rng(0))
     about = {name: questions.shown(name, start, party) for name in (TRAIN, HELD_OUT)}
+    about[MARKS] = {OPEN: np.arange(min(MOST_OPEN_A_WORD * words, questions.buckets), dtype=np.int32)}
     about[COHERENCE] = {"top": np.resize(np.arange(words), (len(model.topics(start)), TOP_WORDS))}
     for name in (*before_training(questions.agreement), TRAIN, *(() if questions.paid else (COHERENCE, HELD_OUT))):
         yield name, about.get(name, {})
@@ -103,6 +126,7 @@ class Questions:
     _template: State = field(default_factory=dict)
     _known: State = field(default_factory=dict)
     _digest: bytes = b""
+    key: bytes = field(default=b"", repr=False)  # of a party, under which words are hashed
 
     def __post_init__(self) -> None:
         self.adopt(self.vocabulary, candidates=self.candidates)
@@ -114,7 +138,7 @@ class Questions:
 
     def words(self, name: str) -> bytes:
         """Returns the digest of the list that a question is about. It is in the round id: different lists give no sum."""
-        return b"" if name in (WORDS, JOINT) else self._digest
+        return b"" if name in _BEFORE_WORDS else self._digest
 
     def make(self, name: str, state: State) -> Query:
         """Makes the question of that name about that state, or refuses. Its rows are per person where persons are protected.
@@ -145,6 +169,7 @@ class Questions:
         training = self.agreement.plan.training
         judged = training.rounds // training.every if training.stop == HELD_OUT else 0
         about_words = {JOINT: ROUNDS_OF_WORDS} if words_in_sums(self.agreement.profile) else {}
+        about_words |= {MARKS: 1, BUCKET_SUMS: len(SHARES)}
         return {TRAIN: training.rounds, HELD_OUT: judged + 1, **dict.fromkeys(_ONCE, 1), **about_words}.get(name, INF)
 
     def times(self, name: str) -> int:
@@ -157,6 +182,25 @@ class Questions:
         return len(_ABOUT_NOTHING) + ROUNDS_OF_WORDS + int(sum(map(self.numbers, (TRAIN, HELD_OUT, COHERENCE))))
 
     @property
+    def buckets(self) -> int:
+        """Into how many buckets hidden words fall."""
+        return buckets_for(self.agreement.plan.vocabulary.most_candidates)
+
+    @property
+    def most_cells(self) -> int:
+        """How many cells all buckets have."""
+        return self.buckets * PARTS
+
+    @property
+    def fewest_parties(self) -> int:
+        """How many parties must hold a hidden word, where sums are exact."""
+        return FEWEST_PARTIES
+
+    def are_columns(self, names: tuple[str, ...]) -> bool:
+        """Whether these can be names of columns."""
+        return all(is_cell_name(name, self.buckets) for name in names)
+
+    @property
     def paid(self) -> bool:
         """Whether every answer spends a privacy budget; then only what the budget was made for may be asked."""
         return self.agreement.budget is not None
@@ -166,14 +210,19 @@ class Questions:
         model, words = self.agreement.model, len(self.vocabulary)
         if name == JOINT and words_in_sums(self.agreement.profile):
             return WordSums(_checked_open(state))
+        if name == BUCKET_SUMS:
+            return BucketSums(self.buckets, *_checked_sums(state, self.buckets), key=self.key)
+        if name == MARKS:
+            return CellMarks(self.buckets, _checked_buckets(state, self), self.key)
         if state and name in _ABOUT_NOTHING:
             raise BadState("the question is about nothing but the corpus, so no state may come with it")
-        if name not in (WORDS, JOINT) and (not words or (self.candidates and name != FREQUENCIES)):
+        if name not in _BEFORE_WORDS and (not words or (self.candidates and name != FREQUENCIES)):
             raise BadState("no vocabulary has been agreed on")
         made: Mapping[str, Callable[[], Query]] = {
             WORDS: lambda: WordList(MOST_WORD_BYTES),
             JOINT: lambda: WordSketch(self.agreement.plan.vocabulary.most_candidates, counted=not self.paid),
             FREQUENCIES: lambda: DocumentFrequencies(words),
+            BUCKETS: lambda: BucketFrequencies(self.buckets, self.key),
             PAIRS: lambda: self.agreement.topics_before.question(words, self.agreement.noise_of_start),
             COHERENCE: lambda: CooccurrenceCounts(_checked_top(state, words, model.most_shown_topics)),
             TRAIN: lambda: model.query({**self._checked_weights(state), **self._public()}),
@@ -188,7 +237,7 @@ class Questions:
         """Refuses a question that the plan does not ask, or that its budget does not pay for."""
         if name not in (*before_training(self.agreement), TRAIN, HELD_OUT, COHERENCE):
             raise UnknownQuestion(name)
-        if self.paid and name not in (JOINT, PAIRS, TRAIN):
+        if self.paid and name not in (JOINT, BUCKET_SUMS, PAIRS, TRAIN):
             raise NotPaidFor(name)
 
     def _public(self) -> State:
@@ -259,6 +308,31 @@ def _checked_open(state: State) -> Array | None:
     return found
 
 
+def _checked_buckets(state: State, questions: Questions) -> Array:
+    """Returns the buckets that are asked about again: not many more than there may be words."""
+    found = state.get(OPEN, np.zeros(0))
+    if set(state) != {OPEN} or found.dtype != np.int32 or found.ndim != 1 or (np.diff(found) <= 0).any():
+        raise BadState("the list of buckets has no such form")
+    most = MOST_OPEN_A_WORD * questions.agreement.plan.vocabulary.max_words
+    if not 1 <= len(found) <= most or found[0] < 0 or found[-1] >= questions.buckets:
+        raise BadState("the list of buckets is too long, or names one that there is not")
+    return np.asarray(found)
+
+
+def _checked_sums(state: State, buckets: int) -> tuple[Array | None, int]:
+    """Returns which buckets are open, in rising order, and which sum it is. Any bits will do: no row is longer than 1."""
+    if not state:
+        return None, 0
+    bits, stage = state.get(OPEN, np.zeros(0)), state.get(STAGE, np.zeros(0))
+    fine = set(state) == {OPEN, STAGE} and bits.dtype == np.uint8 and bits.shape == (buckets // 8,)
+    if not fine or stage.dtype != np.int64 or stage.shape != (1,) or not 1 <= stage[0] < len(SHARES):
+        raise BadState("the list of open buckets has no such form")
+    found = np.flatnonzero(np.unpackbits(bits))
+    if not 1 <= len(found) <= MOST_OPEN[int(stage[0]) - 1]:
+        raise BadState("too many buckets are open, or none")
+    return found, int(stage[0])
+
+
 def _checked_top(state: State, words: int, topics: int) -> Array:
     top = state.get("top", np.zeros(0))
     if set(state) != {"top"} or top.dtype != np.int64 or top.ndim != 2 or not 2 <= top.shape[1] <= TOP_WORDS:
@@ -325,6 +399,11 @@ def round_identity(
     least = [cohort.threshold, cohort.least.parties, cohort.least.documents]
     who = [list(cohort.who), *least, cohort.colluding, cohort.seed]
     return digest([session.hex(), question, cohort.number, serial, who, promised, under.hex(), about.hex(), words.hex()])
+
+
+def share_identity(session: bytes, purpose: str, about: State) -> bytes:
+    """Returns the name of an exchange of the parties among themselves."""
+    return digest([session.hex(), "share", purpose, digest_of_arrays(about).hex()])
 
 
 def question_identity(question: str, number: int, terms: Terms) -> bytes:

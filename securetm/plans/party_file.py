@@ -17,7 +17,10 @@ from securetm.engines import EngineChoice
 from securetm.settings import NOT_IN_FILES, Limit, at_least, from_table, one_of, placed, read_toml, require, shaped
 
 UNITS = tuple(unit.value for unit in (Unit.DOCUMENT, Unit.PERSON, Unit.SENTENCE, Unit.WORD))  # that a budget may protect
-QUESTIONS = ("words", "joint", "frequencies", "pairs", "train", "held_out", "coherence")  # that a plan may ask
+QUESTIONS = (  # that a plan may ask
+    *("words", "joint", "frequencies", "buckets", "marks", "bucket_sums"),
+    *("pairs", "train", "held_out", "coherence"),
+)
 _IDENTITY = r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}"
 _IDENTITY_SHAPE = shaped(
     _IDENTITY, "of letters, digits, dots, dashes and underscores, at most 80, and begin with a letter or digit"

@@ -25,7 +25,8 @@ from securetm.threats import Gap, gaps, read_threat_model
 _BUDGETED = ("epsilon", "delta")
 ALIGNED = "aligned"  # the form of a model whose answers add up, which needs no name
 MATCHED = "matched"
-VOCABULARIES = ("union", "joint", "file")
+JOINT, BLIND = "joint", "blind"
+VOCABULARIES = ("union", JOINT, BLIND, "file")
 _USUAL_PARTIES = 5
 SUMS_ONLY = "sees only sums"
 _SOME = Limit(bool, "must name at least one vocabulary")

@@ -172,13 +172,16 @@ class VocabularyChoice:
 
     `union`: every party sends its words. `joint`: the union is found through a sum, so nobody learns whose words they are.
     `file`: a public list. Without a source, the first that the profile allows. `joint` with a public list beside it: the words
-    of that list, and those that the sum adds.
+    of that list, and those that the sum adds. `blind`: every word is hashed under a key that only the parties have, so the
+    coordinator trains over columns without names.
     """
 
-    source: Annotated[str, one_of("", *VOCABULARIES)] = ""  # union, joint or file; nothing: the first that the profile allows
+    source: Annotated[str, one_of("", *VOCABULARIES)] = ""  # one of these; nothing: the first that the profile allows
     file: str = ""  # a language (english, de), a public list, one word a line, or the file of a model, whose words are taken
     max_words: Annotated[int, within(2, 1_000_000)] = 2000  # the most frequent ones are kept; all of a file's are
-    most_candidates: Annotated[int, within(2, 10_000_000)] = 100_000  # that `joint` has room for, at 144 bytes each
+    most_candidates: Annotated[int, within(2, 10_000_000)] = (
+        100_000  # that `joint` has room for, at 144 bytes each; 40 buckets for each in `blind`
+    )
     min_documents: Annotated[int, at_least(1)] = 5  # that a word is in at least
     max_share: Annotated[float, _SHARE] = 0.5  # of all documents that a word is in at most
 

@@ -73,6 +73,11 @@ class Label(Enum):
     KEY_HELLO = "key of a set-up"
     SUM_KEY_SEAL = "sealed sum key"
     SUM_KEY_NAME = "name of a sum key"
+    # words that the coordinator does not see
+    WORDS_HELLO = "key of a set-up for words"
+    WORDS_SEAL = "sealed key of words"
+    WORDS_KEY_NAME = "name of a key of words"
+    WORD_NAMES = "names of columns"
     # ledgers, under every aggregation
     LEDGER_HEAD = "head of a ledger"
     LEDGER_SEEN = "head of another's ledger"

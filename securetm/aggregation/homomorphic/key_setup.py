@@ -8,7 +8,7 @@ import numpy as np
 
 from securetm.aggregation.homomorphic.parameters import DEGREE
 from securetm.aggregation.homomorphic.seal_library import draw_ternary
-from securetm.contracts import Array
+from securetm.contracts import Array, Entropy
 from securetm.errors import Refused
 from securetm.sessions.framing import Label
 from securetm.sessions.group_key import SharedSecret
@@ -46,11 +46,15 @@ def unpack_secret(packed: bytes, sender: str) -> Array:
     return ternary
 
 
+def _drawn(entropy: Entropy) -> bytes:
+    return pack_secret(draw_ternary(entropy))
+
+
 def sum_key(code: str) -> SharedSecret:
     """The key of sums in this code."""
     return SharedSecret(
         SECRET,
-        lambda entropy: pack_secret(draw_ternary(entropy)),
+        _drawn,
         unpack_secret,
         hello=Label.KEY_HELLO,
         seal=Label.SUM_KEY_SEAL,

@@ -19,14 +19,15 @@ from securetm.accounting.composition import total
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Bill, Spend
 from securetm.answers.route import Route, compile_route
-from securetm.contracts import Budget, Mechanism, Unit
+from securetm.contracts import Budget, Cohort, Mechanism, Unit
 from securetm.errors import BadSetting
 from securetm.federation.origins import before_in_trial
-from securetm.federation.questions import JOINT, PAIRS, TRAIN, Questions, before_training, cohort_size
+from securetm.federation.questions import BUCKET_SUMS, JOINT, PAIRS, TRAIN, Questions, before_training, cohort_size
+from securetm.models.questions.hidden_words import MOST_OPEN, opened
 from securetm.models.trials import check_additive
 from securetm.plans.agreement import Agreement
 from securetm.plans.origins import check_units
-from securetm.plans.profiles import cohort_of, count_of_parties
+from securetm.plans.profiles import BLIND, cohort_of, count_of_parties
 from securetm.settings import require
 from securetm.wording import upward
 
@@ -54,9 +55,7 @@ def bill_of(agreement: Agreement, parties: int) -> Bill:
     members = tuple(f"party {n}" for n in range(count_of_parties(profile, parties)))  # fewer are refused
     cohort, asked = cohort_of(profile, members), cohort_of(profile, members[: cohort_size(len(members), agreement)])
     questions = Questions(agreement)
-    joint = agreement.plan.vocabulary.source == JOINT
-    words = spend_of(compile_route(questions.make(JOINT, {}).terms, profile, cohort)) if joint else None
-    words = replace(words, count=questions.times(JOINT)) if words else None
+    words = _words_in(questions, cohort)
     questions.adopt(agreement.longest_list)
     asked_first = PAIRS in before_training(agreement)
     start = spend_of(compile_route(questions.make(PAIRS, {}).terms, profile, cohort)) if asked_first else None
@@ -67,6 +66,23 @@ def bill_of(agreement: Agreement, parties: int) -> Bill:
     each, once = spend_of(route, drawn_once), spend_of(route, others)
     assert each is not None or once is not None  # what is admitted under a budget is noised
     return Bill(words, start, once, each, agreement.plan.training.rounds)
+
+
+def _words_in(questions: Questions, cohort: Cohort) -> Spend | None:
+    """What is spent until the words are found; None where they are public."""
+    agreement = questions.agreement
+    source, profile = agreement.plan.vocabulary.source, agreement.profile
+    if source == BLIND:
+        from dp_accounting import ComposedDpEvent
+
+        most = [{}, *(opened(np.arange(most), questions.buckets, n) for n, most in enumerate(MOST_OPEN, 1))]
+        parts = (spend_of(compile_route(questions.make(BUCKET_SUMS, about).terms, profile, cohort)) for about in most)
+        spends = [one for one in parts if one is not None]
+        return Spend(ComposedDpEvent([one.event for one in spends]), sum(one.failure_probability for one in spends))
+    if source != JOINT:
+        return None
+    words = spend_of(compile_route(questions.make(JOINT, {}).terms, profile, cohort))
+    return replace(words, count=questions.times(JOINT)) if words else None
 
 
 _ANY = 100.0  # a noise, where it does not matter which
@@ -167,7 +183,7 @@ def check_affords_a_round(agreement: Agreement, parties: int) -> None:
 def with_words_noise(agreement: Agreement) -> Agreement:
     """Adds the noise at which the selection of words alone would spend a quarter of epsilon, where epsilon decides it."""
     privacy, budget = agreement.plan.privacy, agreement.budget
-    if budget is None or not privacy.epsilon or agreement.plan.vocabulary.source != JOINT or privacy.words:
+    if budget is None or not privacy.epsilon or agreement.plan.vocabulary.source not in (JOINT, BLIND) or privacy.words:
         return agreement
     from dp_accounting import GaussianDpEvent
 

@@ -25,12 +25,13 @@ from securetm.contracts import (
 from securetm.errors import Malformed, Refused, SecuretmError, TooFewParties, UnknownRound, WrongSession
 from securetm.federation.budget.witness import Countersigning, LedgerStep
 from securetm.federation.document_minimum import documents_held
-from securetm.federation.limits import largest_reply
-from securetm.federation.questions import Questions, asked_of, compile_question, preparation_identity
+from securetm.federation.limits import ROOM, largest_reply
+from securetm.federation.questions import Questions, asked_of, compile_question, preparation_identity, share_identity
 from securetm.federation.refusal_errors import NotInvited, OutOfBudget, OutOfTurn
 from securetm.federation.store import CoordinatorStore, named
 from securetm.federation.transcript import FewPasses, Parties, Replies, Watch, Wave
 from securetm.federation.wire import wire
+from securetm.federation.wire.wire import LONGEST_SIGNED
 from securetm.plans.agreement import Agreement
 
 # Refusals of a party that was started anew.
@@ -239,8 +240,24 @@ class Rounds:
         self._carry(self.aggregation.prepare(ROUNDS_PREPARED), name, dict.fromkeys(self.members, request), prepares=True)
         self._left_out |= self._silent
 
+    def share(self, purpose: str, about: State, exchange: Exchange, longest: int) -> None:
+        """Carries an exchange of the parties among themselves."""
+        if self._invited_soon:
+            self._send_waiting()
+        name = share_identity(self.session, purpose, about)
+        request = wire.pack_request(self.session, wire.Share(name, purpose, about))
+        self._most = longest + ROOM + len(self.members) * (LONGEST_SIGNED + 8)
+        self._carry(exchange, name, dict.fromkeys(self.members, request), about_documents=False)
+        self._left_out |= self._silent
+
     def _carry(
-        self, exchange: Exchange, name: bytes, requests: Mapping[str, bytes], *, prepares: bool = False
+        self,
+        exchange: Exchange,
+        name: bytes,
+        requests: Mapping[str, bytes],
+        *,
+        prepares: bool = False,
+        about_documents: bool = True,
     ) -> tuple[int, int]:
         """Carries messages until the exchange ends. A party that does not answer in time has dropped out."""
         up = down = 0
@@ -250,7 +267,7 @@ class Rounds:
                 self._waiting.append(((requests, self._most), partial(self._take_receipts, exchange, name, requests)))
                 break
             down += sum(map(len, requests.values()))
-            came = self._wave(requests, about_documents=not prepares and not up)
+            came = self._wave(requests, about_documents=about_documents and not prepares and not up)
             requests, more = self._end_wave(exchange, name, requests, came)
             up += more
         return up, down

@@ -10,6 +10,7 @@ from securetm.contracts import Answer, Array
 from securetm.corpus.public_words import ranked_words
 from securetm.errors import Failed
 from securetm.federation.budget.forecast import MORE_WORDS, needed_by
+from securetm.federation.coordinator.hidden_words import columns, recall_sums
 from securetm.federation.coordinator.rounds import Rounds
 from securetm.federation.folder import ChangedFile
 from securetm.federation.questions import FREQUENCIES, JOINT, MOST_CANDIDATES, MOST_WORD_BYTES, WORDS
@@ -20,7 +21,7 @@ from securetm.models.questions.word_sums import ROUNDS as ROUNDS_OF_WORDS
 from securetm.models.questions.word_sums import WordSearch, found_words
 from securetm.models.questions.words import EmptyVocabulary, choose_vocabulary, merge_words, total_of
 from securetm.plans.forecast import WORDS_A_TOPIC, least_words
-from securetm.plans.profiles import words_in_sums
+from securetm.plans.profiles import BLIND, words_in_sums
 from securetm.plans.schema import USUAL_LANGUAGE, Plan
 from securetm.settings import require
 
@@ -37,7 +38,11 @@ def agree_on_words(rounds: Rounds) -> tuple[str, ...]:
 def new_words(rounds: Rounds) -> tuple[str, ...]:
     """Makes the list: a public file's words, or those that the plan's rule takes from the opened answers."""
     words, plan, store = rounds.agreement.words, rounds.agreement.plan, rounds.store
-    if words is None:
+    if words is None and plan.vocabulary.source == BLIND:
+        words = columns(rounds)
+        _check_enough(rounds, len(words))
+        require(len(words) >= 2, "[vocabulary]", "min_documents", plan.vocabulary.min_documents, "leaves hardly a column")
+    elif words is None:
         search = _searched(rounds) if plan.vocabulary.source == JOINT and words_in_sums(rounds.agreement.profile) else None
         candidates, found, held = found_words(search) if search else _candidates(rounds)
         base = rounds.agreement.base_words
@@ -114,6 +119,7 @@ def recall_words(rounds: Rounds) -> None:
         _kept(rounds, name)
     for number in range(ROUNDS_OF_WORDS):
         _kept_sum(rounds, number)
+    recall_sums(rounds)
 
 
 def tell_words(rounds: Rounds, words: tuple[str, ...], *, candidates: bool = False) -> None:

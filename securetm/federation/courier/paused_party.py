@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from securetm.entropy import OperatingSystem
-from securetm.federation.party.documents import read_documents
 from securetm.federation.party.reply_times import PacedParty
+from securetm.federation.party.words import read_in_words
 from securetm.sessions.identities import IDENTITY
 from securetm.version import __version__
 
@@ -59,7 +59,7 @@ def go_on(paced: PacedParty, sealed: bytes) -> bool:
         return False
     words, candidates = kept["words"]
     if words:
-        party.documents = read_documents(words, party.corpus, party.agreement, party.failure_log)
+        party.documents = read_in_words(party, words)
         party.questions.adopt(words, candidates=candidates)
     for name, value in kept["store"].items():
         setattr(party.store, name, value)

@@ -24,7 +24,19 @@ from securetm.federation.document_minimum import check_batch, check_demands
 from securetm.federation.party.session import Awaited, JoinedSession
 from securetm.federation.party.state import PartyState
 from securetm.federation.party_store import Asked, KeptAnswer
-from securetm.federation.questions import HELD_OUT, JOINT, PAIRS, TRAIN, asked_of, compile_question, digest_of_arrays, is_fixed
+from securetm.federation.questions import (
+    BUCKET_SUMS,
+    BUCKETS,
+    HELD_OUT,
+    JOINT,
+    MARKS,
+    PAIRS,
+    TRAIN,
+    asked_of,
+    compile_question,
+    digest_of_arrays,
+    is_fixed,
+)
 from securetm.federation.refusal_errors import (
     AlreadyAnswered,
     AnotherSample,
@@ -60,13 +72,17 @@ def _checked(session: JoinedSession, ask: wire.Ask) -> Answering:
     own = session.own
     if not own.policy.allows_question(ask.question):
         raise QuestionNotAllowed(ask.question)
+    if ask.question in (BUCKETS, MARKS, BUCKET_SUMS) and not own.questions.key:
+        raise BadState("the parties share no key yet")
     _check_cohort(own, ask)
     query, route, cohort = compile_question(own.questions, session.identity, ask, _about(own, ask), own.keys)
     if ask.round_id != cohort.round_id:
         raise WrongRound()
     if ask.number >= own.questions.numbers(ask.question):
         raise AskedTooOften(ask.question, ask.number)
-    later = {JOINT: (PAIRS, TRAIN), PAIRS: (TRAIN,)}.get(ask.question, ())  # a budget composes questions in a fixed order
+    later = {JOINT: (PAIRS, TRAIN), BUCKET_SUMS: (PAIRS, TRAIN), PAIRS: (TRAIN,)}.get(
+        ask.question, ()
+    )  # a budget composes questions in a fixed order
     if session.guard is not None and any(session.guard.was_asked(question) for question in later):
         raise OutOfTurn(ask.serial, own.store.last)
     check_batch(route.terms, own.agreement.profile, cohort, len(own.members))

@@ -12,7 +12,18 @@ import numpy as np
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.party.failure_log import FailureLog
-from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, PAIRS, TRAIN, WORDS
+from securetm.federation.questions import (
+    BUCKET_SUMS,
+    BUCKETS,
+    COHERENCE,
+    FREQUENCIES,
+    HELD_OUT,
+    JOINT,
+    MARKS,
+    PAIRS,
+    TRAIN,
+    WORDS,
+)
 from securetm.federation.refusal_errors import BadState
 from securetm.plans.agreement import Agreement
 
@@ -43,7 +54,8 @@ class PartyDocuments:
         """Returns the documents that this question reads."""
         in_agreed_words = {FREQUENCIES: self.agreed, COHERENCE: self.agreed, TRAIN: self.train, HELD_OUT: self.held_out}
         in_agreed_words[PAIRS] = self.train  # held-out documents are never learned from
-        documents = {WORDS: self.own, JOINT: self.own, **in_agreed_words}[name]
+        before_words = dict.fromkeys((WORDS, JOINT, BUCKETS, MARKS, BUCKET_SUMS), self.own)
+        documents = {**before_words, **in_agreed_words}[name]
         if documents is None:
             raise BadState("no vocabulary has been agreed on")
         return documents

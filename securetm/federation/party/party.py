@@ -17,6 +17,7 @@ from securetm.errors import Malformed, Refused, WrongSession
 from securetm.federation.origins import product_of
 from securetm.federation.party.answering import answer
 from securetm.federation.party.documents import PartyDocuments
+from securetm.federation.party.hidden_words import share, shown_words
 from securetm.federation.party.session import JoinedSession
 from securetm.federation.party.state import PartyState
 from securetm.federation.party.words import adopt_words
@@ -24,6 +25,7 @@ from securetm.federation.refusal_errors import BadState, Failed, NotInvited, Out
 from securetm.federation.release import release
 from securetm.federation.store import named, write_bytes
 from securetm.federation.wire import wire
+from securetm.plans.profiles import BLIND
 
 WORDS = "vocabulary.txt"
 
@@ -88,6 +90,7 @@ class Party(PartyState):
             wire.Adopt: partial(adopt_words, self),
             wire.Prepare: self.session.prepare,
             wire.Ask: partial(answer, self.session),
+            wire.Share: partial(share, self.session),
             wire.Forward: self.session.forward,
             wire.Finish: partial(keep_model, self),
         }
@@ -130,8 +133,10 @@ def keep_model(own: PartyState, finish: wire.Finish) -> tuple[bytes, ...]:
         if own.learner.rounds != finish.rounds:
             raise OutOfTurn(finish.rounds, own.learner.rounds)
     if finish.rounds:  # without a round there is nothing that a model could know
-        write_bytes(own.store.folder / WORDS, "\n".join(questions.vocabulary).encode())
+        hides = own.agreement.plan.vocabulary.source == BLIND
+        words = shown_words(own, questions.vocabulary) if hides else questions.vocabulary
+        write_bytes(own.store.folder / WORDS, "\n".join(words).encode())
         origin = product_of(own.agreement, own.run, own.members, simulated=own.simulated)
-        release(own.store.folder, model, state, questions.vocabulary, origin)
+        release(own.store.folder, model, state, words, origin)
     own.finished = finish.rounds
     return ()

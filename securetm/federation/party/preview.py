@@ -15,10 +15,13 @@ from securetm.federation.budget.prices import bill_of
 from securetm.federation.origins import before_in_ledger
 from securetm.federation.party.joining import Joining
 from securetm.federation.questions import (
+    BUCKET_SUMS,
+    BUCKETS,
     COHERENCE,
     FREQUENCIES,
     HELD_OUT,
     JOINT,
+    MARKS,
     PAIRS,
     TRAIN,
     WORDS,
@@ -32,6 +35,9 @@ from securetm.plans.profiles import cohort_of
 _WHAT = {
     WORDS: "every word of your documents",
     JOINT: "a sketch of your words, by which frequent ones are found in the sum",
+    BUCKETS: "in how many of your documents a word of each bucket is: words are hashed under a key that only the parties have",
+    MARKS: "the same for the frequent buckets, with marks by which the parties see whether a word is alone there",
+    BUCKET_SUMS: "sums of your words in buckets, hashed under a key that only the parties have, behind noise",
     FREQUENCIES: "in how many of your documents each candidate word is",
     PAIRS: "how often each two words stand in one of your documents, from which the training begins",
     TRAIN: "one step of the training: a sum over your documents",

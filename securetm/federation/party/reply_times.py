@@ -20,14 +20,14 @@ from securetm.contracts import RoundContext, Sampling
 from securetm.federation.budget.prices import bill_of
 from securetm.federation.party.party import Party
 from securetm.federation.party.state import PartyState
-from securetm.federation.questions import JOINT, PAIRS, TRAIN
+from securetm.federation.questions import BUCKET_SUMS, JOINT, PAIRS, TRAIN
 from securetm.plans.profiles import cohort_of
 
 FINEST = 1 / 16  # seconds: times are this number, twice this number, four times, and so on
 ROOM = 2.0  # an interval is so many times what the longest answer took when it was measured
 KEPT_AS = "reply interval in seconds"  # in the party's store, so that a restart measures nothing again
 _ADOPT = "adopt"  # the message that tells a party the list of words
-_READ_DOCUMENTS = (_ADOPT, JOINT, PAIRS, TRAIN)  # all that a party reads documents for under a budget
+_READ_DOCUMENTS = (_ADOPT, JOINT, BUCKET_SUMS, PAIRS, TRAIN)  # all that a party reads documents for under a budget
 _LOG = logging.getLogger(__name__)
 
 

@@ -32,7 +32,7 @@ from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.failure_log import Failure, FailureLog
 from securetm.federation.party.kept_noise import KeptNoise
 from securetm.federation.party_store import PartyStore
-from securetm.federation.questions import HELD_OUT, TRAIN, Diverged, Questions, is_finite
+from securetm.federation.questions import HELD_OUT, TRAIN, WORDS_KEY, Diverged, Questions, is_finite
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import SqliteStore
 from securetm.models.public_knowledge import without_public
@@ -97,7 +97,7 @@ class PartyState:
         check_blocks(self.name, self.corpus, self.agreement)
         self.keeps_on_disk = by_shard(self.corpus)  # what the model remembers of each block
         self.documents, self.failure_log = PartyDocuments(self.corpus), FailureLog(self.store, self.watch.failed)
-        self.questions = Questions(self.agreement)
+        self.questions = Questions(self.agreement, key=self.store.get(WORDS_KEY) or b"")
         self.limits = RequestLimits(self.members, self.questions)
         self.drawn = KeptNoise(self.others, self.ledger) if self.others is not None else None
         self.finished: int | None = None  # after how many rounds the training ended; None while it goes on

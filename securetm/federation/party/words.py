@@ -6,10 +6,13 @@ the list follows from the true answer: only the coordinator opens it, and it mus
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from securetm.contracts import Answer, Unit
-from securetm.federation.party.documents import read_documents
+from securetm.federation.party.documents import PartyDocuments, read_documents
+from securetm.federation.party.hidden_words import check_columns, in_columns
 from securetm.federation.party.state import PartyState
 from securetm.federation.party_store import PartyStore
 from securetm.federation.questions import MOST_CANDIDATES, TRAIN
@@ -17,6 +20,7 @@ from securetm.federation.refusal_errors import BadState, WrongAgreement
 from securetm.federation.wire import wire
 from securetm.models.questions.words import merge_words
 from securetm.plans.agreement import Agreement
+from securetm.plans.profiles import BLIND
 from securetm.sessions.identities import COORDINATOR
 from securetm.settings import digest
 
@@ -50,7 +54,7 @@ def adopt_words(own: PartyState, adopt: wire.Adopt) -> tuple[bytes, ...]:
     words = agreed(adopt, own.agreement, own.store)
     if (words, adopt.candidates) == (own.questions.vocabulary, own.questions.candidates):
         return ()  # the documents are read in these words already
-    documents = read_documents(words, own.corpus, own.agreement, own.failure_log)
+    documents = read_in_words(own, words)
     with own.failure_log.logged():
         lengths = documents.for_question(TRAIN).lengths()
         if own.agreement.unit is Unit.WORD and len(lengths):  # the epsilon of a word times its length is a document's epsilon
@@ -62,6 +66,16 @@ def adopt_words(own: PartyState, adopt: wire.Adopt) -> tuple[bytes, ...]:
     own.questions.adopt(words, candidates=adopt.candidates)
     own.documents = documents
     return ()
+
+
+def read_in_words(own: PartyState, words: tuple[str, ...]) -> PartyDocuments:
+    """Reads the documents in these words; where words are hidden, in their columns."""
+    corpus = own.corpus
+    if own.agreement.plan.vocabulary.source == BLIND:
+        check_columns(words, own)
+        with own.failure_log.logged():
+            corpus = in_columns(own.corpus, own, words)
+    return replace(read_documents(words, corpus, own.agreement, own.failure_log), own=own.corpus)
 
 
 def _check_length(adopt: wire.Adopt, agreement: Agreement) -> None:

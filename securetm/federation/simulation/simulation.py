@@ -28,7 +28,8 @@ from securetm.federation.coordinator.run_result import write_result
 from securetm.federation.coordinator.training import rounds_kept
 from securetm.federation.folder import RESULT, RunFolder, alone_in, check, result_of
 from securetm.federation.party.failure_log import failures_in
-from securetm.federation.party.party import Party
+from securetm.federation.party.hidden_words import UNKNOWN
+from securetm.federation.party.party import WORDS, Party
 from securetm.federation.party.state import learned_in
 from securetm.federation.party_store import PartyStore
 from securetm.federation.release import release
@@ -37,6 +38,7 @@ from securetm.federation.simulation.result import origin_of_run, summary
 from securetm.federation.store import COMMON, SqliteStore
 from securetm.federation.transcript import Parties, Transcript, WorkTimer
 from securetm.models.quality import diversity, top_words
+from securetm.plans.profiles import BLIND
 from securetm.private_files import check_private
 from securetm.stages import Stages
 
@@ -151,6 +153,8 @@ def train(
             asked.close()
     if agreement.profile.aggregation.opened_by == "parties":
         trained = _learned_by_parties(folder, trained)
+    if trained.rounds and agreement.plan.vocabulary.source == BLIND:
+        trained = replace(trained, vocabulary=_words_of_columns(folder))
     if trained.rounds:
         release(folder.path, agreement.model, trained.state, trained.vocabulary, origin_of_run(folder))
     return trained
@@ -189,6 +193,12 @@ def _learned_by_parties(folder: RunFolder, trained: Trained) -> Trained:
     topics = folder.agreement.model.topics(state)
     figures = {"npmi": float("nan"), "diversity": diversity(top_words(topics, 25)), "held_out": held_out[0][0]}
     return Trained(state, trained.vocabulary, trained.rounds, figures)
+
+
+def _words_of_columns(folder: RunFolder) -> tuple[str, ...]:
+    """The words of the columns as the parties know them, which only a simulation may put together."""
+    known = ((folder.party(name) / WORDS).read_text(encoding="utf-8").split("\n") for name in folder.members)
+    return tuple(next((word for word in words if not word.startswith(UNKNOWN)), words[0]) for words in zip(*known, strict=True))
 
 
 def _parties(folder: RunFolder, workers: int, engine: Engine = IN_PROCESS) -> Parties:

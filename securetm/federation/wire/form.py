@@ -27,6 +27,7 @@ REPEATED: Mapping[str, int] = {
     "Ask.after": MOST_MEMBERS,
     "Ask.state": MOST_ARRAYS,
     "Finish.state": MOST_ARRAYS,
+    "Share.state": MOST_ARRAYS,
     "Array.shape": MOST_DIMENSIONS,
     "Witness.heads": MOST_MEMBERS,
     "Witness.links": MOST_MEMBERS,

@@ -90,8 +90,17 @@ class Prepare:
 
 
 @dataclass(frozen=True)
+class Share:
+    """An exchange of the parties among themselves, which the coordinator carries and cannot read."""
+
+    exchange: bytes
+    purpose: str
+    state: State
+
+
+@dataclass(frozen=True)
 class Forward:
-    """A further message of the aggregation's exchange."""
+    """A further message of an exchange."""
 
     round_id: bytes
     parcel: bytes
@@ -123,7 +132,7 @@ class Refusal:
 
 
 M = TypeVar("M", pb.Request, pb.Reply)
-Body = Invite | Adopt | Ask | Prepare | Forward | Witness | Links | Finish
+Body = Invite | Adopt | Ask | Prepare | Forward | Witness | Links | Finish | Share
 BODIES: Mapping[str, type[Body]] = {kind.__name__.lower(): kind for kind in get_args(Body)}  # protobuf has the same fields
 Outcome = Accepted | Refusal
 
@@ -143,7 +152,7 @@ def pack_request(session: bytes, body: Body) -> bytes:
     return bytes(request.SerializeToString())
 
 
-def _pack_state(body: pb.Ask | pb.Finish, state: State) -> None:
+def _pack_state(body: pb.Ask | pb.Finish | pb.Share, state: State) -> None:
     for name, array in state.items():
         little = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")  # keeps a bare number without dimensions
         kind = str(np.lib.format.dtype_to_descr(little.dtype))

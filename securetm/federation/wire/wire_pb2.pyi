@@ -88,6 +88,16 @@ class Prepare(_message.Message):
     rounds: int
     def __init__(self, exchange: _Optional[bytes] = ..., number: _Optional[int] = ..., rounds: _Optional[int] = ...) -> None: ...
 
+class Share(_message.Message):
+    __slots__ = ("exchange", "purpose", "state")
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    PURPOSE_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    exchange: bytes
+    purpose: str
+    state: _containers.RepeatedCompositeFieldContainer[Array]
+    def __init__(self, exchange: _Optional[bytes] = ..., purpose: _Optional[str] = ..., state: _Optional[_Iterable[_Union[Array, _Mapping]]] = ...) -> None: ...
+
 class Forward(_message.Message):
     __slots__ = ("round_id", "parcel")
     ROUND_ID_FIELD_NUMBER: _ClassVar[int]
@@ -105,7 +115,7 @@ class Finish(_message.Message):
     def __init__(self, state: _Optional[_Iterable[_Union[Array, _Mapping]]] = ..., rounds: _Optional[int] = ...) -> None: ...
 
 class Request(_message.Message):
-    __slots__ = ("version", "session", "invite", "adopt", "ask", "forward", "prepare", "witness", "links", "finish")
+    __slots__ = ("version", "session", "invite", "adopt", "ask", "forward", "prepare", "witness", "links", "finish", "share")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     INVITE_FIELD_NUMBER: _ClassVar[int]
@@ -116,6 +126,7 @@ class Request(_message.Message):
     WITNESS_FIELD_NUMBER: _ClassVar[int]
     LINKS_FIELD_NUMBER: _ClassVar[int]
     FINISH_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
     version: int
     session: bytes
     invite: Invite
@@ -126,7 +137,8 @@ class Request(_message.Message):
     witness: Witness
     links: Links
     finish: Finish
-    def __init__(self, version: _Optional[int] = ..., session: _Optional[bytes] = ..., invite: _Optional[_Union[Invite, _Mapping]] = ..., adopt: _Optional[_Union[Adopt, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., forward: _Optional[_Union[Forward, _Mapping]] = ..., prepare: _Optional[_Union[Prepare, _Mapping]] = ..., witness: _Optional[_Union[Witness, _Mapping]] = ..., links: _Optional[_Union[Links, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ...) -> None: ...
+    share: Share
+    def __init__(self, version: _Optional[int] = ..., session: _Optional[bytes] = ..., invite: _Optional[_Union[Invite, _Mapping]] = ..., adopt: _Optional[_Union[Adopt, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., forward: _Optional[_Union[Forward, _Mapping]] = ..., prepare: _Optional[_Union[Prepare, _Mapping]] = ..., witness: _Optional[_Union[Witness, _Mapping]] = ..., links: _Optional[_Union[Links, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ..., share: _Optional[_Union[Share, _Mapping]] = ...) -> None: ...
 
 class Refusal(_message.Message):
     __slots__ = ("name",)

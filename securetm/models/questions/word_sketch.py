@@ -57,7 +57,7 @@ class WordSketch:
 
     def own_words(self, documents: Documents) -> tuple[Rows, Array, Array]:
         """Which words each document holds, and the words' own numbers."""
-        return present(documents.counts), np.arange(len(documents)), _numbers(documents.vocabulary)
+        return present(documents.counts), np.arange(len(documents)), word_numbers(documents.vocabulary)
 
     def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:
         held = [(word, int(n)) for word, n in zip(words, counts, strict=True) if n > 0 and fits(word)]
@@ -82,7 +82,7 @@ def words_in(answer: Answer) -> tuple[tuple[str, ...], int, Array]:
     )
 
 
-def _numbers(words: Sequence[str]) -> Array:
+def word_numbers(words: Sequence[str]) -> Array:
     """Each word's own number below 2^62. It depends on the word alone."""
     hashed = b"".join(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words)
     return (np.frombuffer(hashed, dtype="<u8") >> np.uint64(2)).astype(np.int64)

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from securetm.compiled import njit
-from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Memory, State, Terms
+from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Memory, Rows, State, Terms
 from securetm.models.noisy_counts import likely_totals
 from securetm.models.questions.word_sketch import fits, mixed, packed
 from securetm.models.questions.words import present, total_of
@@ -51,17 +51,8 @@ class WordSums:
         return Terms(layout, counts_words=True, part=1 / ROUNDS, bits=64, l2=1.0, linf=1.0)
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
-        """Adds the documents' rows. The entries before the scale are whole numbers, so no order of words changes a bit."""
-        held, cells = present(documents.counts), self._table(documents.vocabulary)
-        step = max(1, len(documents)) if documents.persons is not None else _AT_ONCE  # a person's rows are bounded together
-        for first in range(0, len(documents), step):
-            rows = sparse.csr_array(held[first : first + step] @ cells)
-            rows.sum_duplicates()
-            squares = np.add.reduceat(np.append(rows.data**2, 0), rows.indptr[:-1]) * (np.diff(rows.indptr) > 0)
-            scale = _ROOM / np.sqrt(np.maximum(squares, 1))
-            scaled = rows.data * np.repeat(scale, np.diff(rows.indptr))
-            owners = np.arange(first, first + rows.shape[0])
-            clipped_sum.add(sparse.csr_array((scaled, rows.indices, rows.indptr), rows.shape), owners)
+        """Adds the documents' rows."""
+        add_rows_of_length_1(present(documents.counts), self._table(documents.vocabulary), documents, clipped_sum)
 
     def _table(self, words: Sequence[str]) -> sparse.csr_array:
         """One row a word: its signs in its cells. A word that is closed, or does not fit, has no cell."""
@@ -71,6 +62,22 @@ class WordSums:
         places, signs = places_of(limbs[there])
         shape = (len(words), CELLS)
         return sparse.csr_array((signs.ravel(), (np.repeat(fitting[there], PLACES), places.ravel())), shape=shape)
+
+
+def add_rows_of_length_1(held: Rows, cells: Rows, documents: Documents, clipped_sum: ClippedSum) -> None:
+    """Adds one row per document: the cells of its words, scaled to an l2 norm of 1.
+
+    The entries before the scale are whole numbers, so no order of words changes a bit.
+    """
+    step = max(1, len(documents)) if documents.persons is not None else _AT_ONCE  # a person's rows are bounded together
+    for first in range(0, len(documents), step):
+        rows = sparse.csr_array(held[first : first + step] @ cells)
+        rows.sum_duplicates()
+        squares = np.add.reduceat(np.append(rows.data**2, 0), rows.indptr[:-1]) * (np.diff(rows.indptr) > 0)
+        scale = _ROOM / np.sqrt(np.maximum(squares, 1))
+        scaled = rows.data * np.repeat(scale, np.diff(rows.indptr))
+        owners = np.arange(first, first + rows.shape[0])
+        clipped_sum.add(sparse.csr_array((scaled, rows.indices, rows.indptr), rows.shape), owners)
 
 
 def places_of(limbs: Array) -> tuple[Array, Array]:

@@ -167,10 +167,10 @@ def sendable(word: str) -> bool:
 # ---- shared by the questions ---------------------------------------------------------------------------------------
 
 
-def presence_terms(layout: tuple[Block, ...], *, data_only: bool) -> Terms:
+def presence_terms(layout: tuple[Block, ...], *, data_only: bool, bits: int = 64) -> Terms:
     """The terms of rows of zeros and ones: their length bounds a document's row."""
     size = float(sum(block.shape[0] for block in layout))
-    return Terms(layout, data_only=data_only, domain=Domain.INTEGER, bits=64, l1=size, l2=size**0.5, linf=1.0)
+    return Terms(layout, data_only=data_only, domain=Domain.INTEGER, bits=bits, l1=size, l2=size**0.5, linf=1.0)
 
 
 def total_of(answer: Answer) -> Mapping[str, Array]:
