@@ -184,7 +184,7 @@ class Questions:
     @property
     def buckets(self) -> int:
         """Into how many buckets hidden words fall."""
-        return buckets_for(self.agreement.plan.vocabulary.most_candidates)
+        return buckets_for(self.agreement.plan.vocabulary.most_candidates, noised=self.paid)
 
     @property
     def most_cells(self) -> int:

@@ -17,7 +17,7 @@ from statistics import NormalDist
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, Rows, State, Terms
+from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, Rows, State, Terms, Unit
 from securetm.errors import Misuse
 from securetm.models.questions.word_sketch import fits, word_numbers
 from securetm.models.questions.word_sums import add_rows_of_length_1
@@ -34,10 +34,17 @@ _DOCUMENTS, _PARTIES, _MARKS = 0, 1, 2  # of a cell
 WIDTH = 4
 
 
-def buckets_for(words: int) -> int:
-    """How many buckets there are where the plan has room for so many words: a power of two."""
+class NoWordsKey(Misuse):
+    """words are hashed under a key that the parties share, and there is none"""
+
+
+def buckets_for(words: int, *, noised: bool) -> int:
+    """How many buckets there are where the plan has room for so many words: a power of two.
+
+    Half as many where each comes with noise: those take more bytes each, and noise hides more than a collision does.
+    """
     wanted = max(FEWEST_BUCKETS, min(words * BUCKETS_PER_WORD, MOST_BUCKETS))
-    return 1 << (int(wanted) - 1).bit_length()
+    return 1 << (int(wanted) - 1).bit_length() - noised
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +66,7 @@ class HashedWords:
 def hashed(words: tuple[str, ...], key: bytes, buckets: int) -> HashedWords:
     """Hashes words with BLAKE2b under this key. Without one, whoever guesses a word could check the guess."""
     if len(key) != KEY:
-        raise Misuse("words are hashed under a key of {bytes} bytes, and there is none", bytes=KEY)
+        raise NoWordsKey()
     fitting = [n for n, word in enumerate(words) if fits(word)]
     whole = b"".join(hashlib.blake2b(words[n].encode(), key=key, digest_size=24).digest() for n in fitting)
     numbers = np.frombuffer(whole, dtype="<u8").reshape(len(fitting), 3)
@@ -121,7 +128,7 @@ class CellMarks:
     def terms(self) -> Terms:
         """One row per party. Without the key it names nothing; it follows from words that only parties know all the same."""
         layout = (Block("cells", (len(self.open_buckets) * PARTS, WIDTH)),)
-        return Terms(layout, names_words=True, domain=Domain.INTEGER, bits=64)
+        return Terms(layout, names_words=True, domain=Domain.INTEGER, bits=64, unit=Unit.PARTY)
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         counts = clipped_sum.named(*self.own_words(documents))
@@ -207,6 +214,7 @@ SHARES = (1 / 7, 2 / 7, 4 / 7)  # of the budget of the words, for each sum: chos
 CUTS = (0.7, 1.8)  # deviations; after each sum, buckets that stand out less are closed
 MOST_OPEN = (1 << 20, 1 << 16)  # after each sum
 _GAINS = (1.0, 1.75, 2.5)  # how much heavier an open word is expected to be in each sum
+_IN_LAST = 3.0  # deviations by which a cell stands out in the last sum, where the sums before it count
 FALSE = 0.5  # cells that noise alone brings, on average
 
 
@@ -230,7 +238,7 @@ class BucketSums:
     def terms(self) -> Terms:
         """One row per document. A mechanism gives the words' noise, which is another than that of the training."""
         layout = (Block("cells", (self.size,)),)
-        return Terms(layout, counts_words=True, part=SHARES[self.stage], l2=1.0, linf=1.0)
+        return Terms(layout, counts_words=True, part=SHARES[self.stage], bits=64, l2=1.0, linf=1.0)
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         """Adds the documents' rows."""
@@ -273,18 +281,25 @@ class BucketSearch:
     def found(self, most: int) -> tuple[Array, Array]:
         """The cells that stand out, in rising order, and their weights in rows of the last sum.
 
-        The sums before the last one know buckets only: what they say goes to the heaviest cell of each.
+        The sums before the last one know buckets only: what they say goes to the heaviest cell of each, if it stands out.
         """
         last = self._cells.reshape(-1, PARTS)
         heaviest = last == last.max(axis=1, keepdims=True)
         gain = _GAINS[-1] / self._deviation
         alone = last / self._deviation
         together = (self._tops[:, None] + gain / self._deviation * last) / np.sqrt(self._precision + gain**2)
-        stand = np.where(heaviest, np.maximum(alone, together), alone).ravel()
-        chosen = np.flatnonzero(stand > -NormalDist().inv_cdf(min(FALSE / max(stand.size, 2), 0.5)))
+        over = alone - _required(alone.size)  # all cells were tried together, the open ones of them by the last sum alone
+        counts = heaviest & (alone > _IN_LAST)
+        over = np.where(counts, np.maximum(over, together - _required(self.buckets * PARTS)), over).ravel()
+        chosen, stand = np.flatnonzero(over > 0), over
         chosen = np.sort(chosen[np.argsort(-stand[chosen], kind="stable")[:most]])
         weights = np.maximum(last.ravel()[chosen], self._deviation)
         return self._open[chosen // PARTS] * PARTS + chosen % PARTS, weights
+
+
+def _required(cells: int) -> float:
+    """By how many deviations one of so many cells must stand out."""
+    return -NormalDist().inv_cdf(min(FALSE / 2 / max(cells, 2), 0.5))
 
 
 def opened(open_buckets: Array, buckets: int, stage: int) -> State:

@@ -1,0 +1,305 @@
+"""Runs over words that the coordinator never sees: the same model as from a list, no word on any of its channels, and refusals."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.entropy import OperatingSystem
+from securetm.federation.coordinator.coordinator import Coordinator, Trained
+from securetm.federation.coordinator.rounds import PartyRefused
+from securetm.federation.folder import RunFolder, begin
+from securetm.federation.questions import BUCKETS, MARKS, TRAIN, WORDS_KEY, Questions, share_identity
+from securetm.federation.refusal_errors import BadState
+from securetm.federation.shared_words import NAME, SHARE_KEY, SHARE_NAMES, about_names
+from securetm.federation.simulation.simulation import InProcess, make_party
+from securetm.federation.store import CoordinatorStore
+from securetm.federation.transcript import Watch
+from securetm.federation.wire import wire
+from securetm.models.questions.hidden_words import KEY, OPEN, PARTS, cell_name, hashed, opened
+from securetm.plans.schema import Plan
+
+from .conftest import SUBJECTS, small_plan
+
+RARE = "zyzzyvacanary"  # of one party
+
+
+class Killed(Exception):
+    """The coordinator's end, in the middle of what it did."""
+
+
+@dataclass
+class Heard:
+    """The real parties, and everything that the coordinator sees and says."""
+
+    inside: InProcess
+    seen: list[bytes] = field(default_factory=list)
+    dies_before: str = ""  # the question before which the coordinator is killed
+    changed: Mapping[str, bytes] = field(default_factory=dict)
+
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:
+        body = wire.unpack_request(next(iter(requests.values())))[1]
+        if isinstance(body, wire.Ask) and body.question == self.dies_before:
+            raise Killed()
+        self.seen += requests.values()
+        for name, reply in self.inside.ask(requests, most):
+            self.seen.append(bytes(reply))
+            yield name, reply
+
+    def present(self) -> frozenset[str]:
+        return self.inside.present()
+
+    def close(self) -> None:
+        self.inside.close()
+
+
+def blind(**more: object) -> Plan:
+    given = {"vocabulary__source": "blind", "profile": "masked", "model__batch": 34, "training__rounds": 3, **more}
+    return small_plan(**given)
+
+
+@pytest.fixture
+def with_rare(five: Mapping[str, Corpus]) -> Mapping[str, Corpus]:
+    south = five["south"]
+    texts = [" ".join(np.repeat(south.vocabulary, row.toarray().ravel())) for row in south.counts[:40]]
+    return {**five, "south": Corpus.from_strings([*texts, *[f"court {RARE} judge"] * 12], name="south")}
+
+
+def coordinated(folder: RunFolder, parties: Heard) -> Trained:
+    store = CoordinatorStore(folder.coordinator)
+    made = folder.members, folder.agreement, parties, store, OperatingSystem(), Watch(), folder.keys
+    try:
+        return Coordinator(*made, holds=folder.holds).run()
+    finally:
+        store.close()
+
+
+def parties_of(folder: RunFolder, **more: object) -> Heard:
+    return Heard(InProcess({name: make_party(folder, name) for name in folder.members}), **more)  # type: ignore[arg-type]
+
+
+def test_a_blind_model_is_bit_for_bit_that_of_the_same_list(with_rare: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """A list is in the order of its words, so the same documents are written once more in the names of the columns."""
+    folder = begin(tmp_path / "blind", blind(), with_rare)
+    parties = parties_of(folder)
+    trained = coordinated(folder, parties)
+    words = (folder.party("north") / "vocabulary.txt").read_text("utf-8").split("\n")
+    parties.close()
+    assert all((folder.party(name) / "vocabulary.txt").read_text("utf-8").split("\n") == words for name in folder.members)
+    everywhere = {word for corpus in with_rare.values() for word in corpus.vocabulary}
+    assert RARE not in words
+    assert len(words) == len(trained.vocabulary) > 25
+    assert set(words) <= everywhere
+    column = dict(zip(words, trained.vocabulary, strict=True))
+    renamed = {
+        name: corpus.renamed([column.get(word, word) for word in corpus.vocabulary]).replace(keys=corpus.keys)
+        for name, corpus in with_rare.items()
+    }
+    listed = tmp_path / "words.txt"
+    listed.write_text("\n".join(trained.vocabulary), "utf-8")
+    public = {"vocabulary__source": "file", "vocabulary__file": str(listed), "origins__vocabulary": "made up"}
+    other = begin(tmp_path / "listed", blind(**public), renamed)
+    parties = parties_of(other)
+    same = coordinated(other, parties)
+    parties.close()
+    assert same.vocabulary == trained.vocabulary
+    assert same.state.keys() == trained.state.keys()
+    assert all(np.array_equal(same.state[name], trained.state[name]) for name in same.state)
+
+
+def test_no_channel_of_the_coordinator_holds_a_word_or_a_hash_that_a_guess_could_check(
+    with_rare: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    folder = begin(tmp_path / "blind", blind(), with_rare, with_content=True)
+    parties = parties_of(folder)
+    trained = coordinated(folder, parties)
+    key = parties.inside.parties["north"].questions.key
+    parties.close()
+    files = [path.read_bytes() for path in folder.coordinator.rglob("*") if path.is_file()]
+    seen = b"\n".join([*parties.seen, *files])
+    spoken = {*SUBJECTS["west"], "judge"}  # words of this trade stand in names of settings and arrays
+    words = sorted({word for corpus in with_rare.values() for word in corpus.vocabulary if len(word) > 4} - spoken)
+    assert len(words) > 15
+    for word in words:
+        for guess in (word.encode(), *hashes_of(word)):
+            assert guess not in seen, word
+    assert key not in seen
+    columns = set(trained.vocabulary)
+    everybody = hashed(tuple(words), key, Questions(folder.agreement).buckets)
+    assert sum(cell_name(cell) in columns for cell in everybody.cells) > len(columns) / 4  # with the key all of them are read
+    hits = [
+        sum(cell_name(cell) in columns for cell in hashed(tuple(words), bytes([n]) * KEY, Questions(folder.agreement).buckets).cells)
+        for n in range(50)
+    ]
+    assert sum(hits) <= 5  # by chance one of 300 guesses under 50 wrong keys
+
+
+def hashes_of(word: str) -> Iterator[bytes]:
+    """Hashes of a word alone, whole and cut as short as could still be looked for."""
+    for made in (hashlib.sha256(word.encode()), hashlib.blake2b(word.encode(), digest_size=24), hashlib.md5(word.encode())):  # noqa: S324 - looked for
+        yield made.digest()[:8]
+        yield made.hexdigest()[:16].encode()
+
+
+@pytest.mark.parametrize("question", [BUCKETS, MARKS, TRAIN])
+def test_a_coordinator_that_was_killed_goes_on_with_the_same_key_and_columns(
+    question: str, five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    folder = begin(tmp_path / "run", blind(), five)
+    parties = parties_of(folder, dies_before=question)
+    with pytest.raises(Killed):
+        coordinated(folder, parties)
+    key = parties.inside.parties["north"].store.get(WORDS_KEY)
+    parties.close()
+    parties = parties_of(folder)  # started anew, as well
+    trained = coordinated(folder, parties)
+    assert key == parties.inside.parties["south"].store.get(WORDS_KEY)
+    parties.close()
+    assert trained.rounds == 3
+    assert len(trained.vocabulary) > 25
+
+
+# ---- one party, and a coordinator that lies -----------------------------------------------------------------------
+
+
+@dataclass
+class Alone:
+    """One party of a run in which the key is shared already."""
+
+    folder: RunFolder
+    parties: Heard
+
+    def says(self, body: wire.Body, name: str = "north") -> wire.Outcome:
+        session = self.parties.inside.parties[name].session
+        assert session is not None
+        return wire.unpack_reply(self.parties.inside.parties[name].handle(wire.pack_request(session.identity, body)), name)[1]
+
+    def share(self, purpose: str, state: Mapping[str, np.ndarray]) -> wire.Outcome:
+        session = self.parties.inside.parties["north"].session
+        assert session is not None
+        return self.says(wire.Share(share_identity(session.identity, purpose, state), purpose, dict(state)))
+
+    def reason(self) -> str:
+        rows = self.parties.inside.parties["north"].store.rows("SELECT name, reason FROM refusals ORDER BY at")
+        return " ".join(rows[-1])
+
+
+@pytest.fixture
+def alone(five: Mapping[str, Corpus], tmp_path: Path) -> Iterator[Alone]:
+    folder = begin(tmp_path / "run", blind(), five)
+    parties = parties_of(folder, dies_before=BUCKETS)
+    with pytest.raises(Killed):
+        coordinated(folder, parties)
+    yield Alone(folder, parties)
+    parties.close()
+
+
+def columns(*cells: int, documents: int = 5, parties: int = 2) -> dict[str, np.ndarray]:
+    totals = np.tile([documents, parties, 0, 0], (len(cells), 1))
+    return about_names(np.array(cells), totals)
+
+
+def test_bad_exchanges_are_refused_by_name(alone: Alone) -> None:
+    most = Questions(alone.folder.agreement).most_cells
+    many = columns(*range(2001))
+    cases = {
+        "no such exchange": ("secrets", {}),
+        "no such form": (SHARE_NAMES, {}),
+        "out of order": (SHARE_NAMES, columns(5, 4)),
+        "out of order, or": (SHARE_NAMES, columns(4, 4)),
+        "there are no such": (SHARE_NAMES, columns(4, most)),
+        "are no such ones": (SHARE_NAMES, columns(-1, 4)),
+        "fewer documents": (SHARE_NAMES, columns(4, 5, documents=1)),
+        "at fewer parties": (SHARE_NAMES, columns(4, 5, parties=1)),
+        "the columns have no such form": (SHARE_NAMES, many),
+        "no such exchange.": (SHARE_KEY, columns(4)),
+    }
+    for reason, (purpose, state) in cases.items():
+        assert isinstance(said := alone.share(purpose, state), wire.Refusal), reason
+        assert said.name == BadState.__name__
+        assert reason.rstrip(".") in alone.reason()
+    assert alone.says(wire.Share(bytes(32), SHARE_NAMES, columns(4))) == wire.Refusal("WrongRound")
+    assert isinstance(alone.share(SHARE_NAMES, columns(4, 5)), wire.Accepted)
+
+
+def test_a_party_without_the_key_answers_nothing_about_words(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    folder = begin(tmp_path / "run", blind(), five)
+    parties = parties_of(folder)
+    store = CoordinatorStore(folder.coordinator)
+    made = folder.members, folder.agreement, parties, store, OperatingSystem(), Watch(), folder.keys
+    coordinator = Coordinator(*made, holds=folder.holds)
+    coordinator.invite()
+    for question, about in ((BUCKETS, {}), (MARKS, {OPEN: np.arange(4, dtype=np.int32)})):
+        with pytest.raises(PartyRefused, match="BadState"):
+            coordinator.ask(question, about)
+    parties.close()
+    store.close()
+
+
+def test_another_key_is_refused_where_one_is_kept(alone: Alone) -> None:
+    north = alone.parties.inside.parties["north"]
+    before = north.questions.key
+    for name, party in alone.parties.inside.parties.items():
+        if name != "north":
+            party.store.put(WORDS_KEY, bytes(KEY))
+            party.questions.key = bytes(KEY)
+    alone.parties.dies_before = ""
+    with pytest.raises(PartyRefused, match="AnotherKey"):
+        coordinated(alone.folder, alone.parties)
+    assert north.questions.key == before == north.store.get(WORDS_KEY)
+
+
+def test_names_that_the_sums_do_not_bear_out_count_as_none(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """A party that lies about names can name no column: the marks of another word do not fit."""
+    from securetm.federation.party import hidden_words
+
+    folder = begin(tmp_path / "run", blind(), five)
+    parties = parties_of(folder)
+    honest = hidden_words.names_told
+
+    def lies(own: object, found: object) -> bytes:
+        told = honest(own, found)  # type: ignore[arg-type]
+        if getattr(own, "name", "") != "west":
+            return told
+        return b"".join(bytes((5,)) + b"poison".ljust(NAME - 1, b"\0") for _ in range(len(told) // NAME))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(hidden_words, "names_told", lies)
+        trained = coordinated(folder, parties)
+    parties.close()
+    words = (folder.party("north") / "vocabulary.txt").read_text("utf-8").split("\n")
+    assert "poiso" not in words
+    assert len(words) == len(trained.vocabulary) > 20
+
+
+def test_states_of_later_sums_are_checked(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    del five
+    folder = Questions(begin_agreement(tmp_path))
+    buckets = folder.buckets
+    good = opened(np.arange(5), buckets, 1)
+    assert folder.make("bucket_sums", good).terms.size == 5
+    assert folder.make("bucket_sums", opened(np.arange(5), buckets, 2)).terms.size == 5 * PARTS
+    for bad in (
+        {OPEN: good[OPEN]},
+        {**good, "stage": np.array([0], np.int64)},
+        {**good, "stage": np.array([3], np.int64)},
+        {**good, OPEN: good[OPEN][:-1]},
+        opened(np.arange(0), buckets, 1),
+        opened(np.arange(buckets), buckets, 2) if buckets > 1 << 16 else {"other": good[OPEN]},
+    ):
+        with pytest.raises(BadState):
+            folder.make("bucket_sums", bad)
+
+
+def begin_agreement(folder: Path):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    del folder
+    from securetm.plans.agreement import agree
+
+    plan = small_plan(profile="dp-distributed", vocabulary__source="blind", model={"name": "moments", "n_topics": 3})
+    return agree(replace(plan))
