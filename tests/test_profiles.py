@@ -65,7 +65,11 @@ MISTAKES = {
     "a text for a number": (lambda t: t.replace("= 3", '= "three"'), "minimum_parties", "whole number"),
     "no party": (lambda t: t.replace("= 3", "= 0"), "minimum_parties", "at least 1"),
     "at least one vocabulary": (lambda t: t.replace('["union", "file"]', "[]"), "vocabularies", "at least one vocabulary"),
-    "an unknown vocabulary": (lambda t: t.replace('"file"', '"guess"'), "vocabularies", "must be one of union, joint, file"),
+    "an unknown vocabulary": (
+        lambda t: t.replace('"file"', '"guess"'),
+        "vocabularies",
+        "one of union, joint, blind, file",
+    ),
     "a mechanism without a kind": (lambda t: t.replace('kind = "shuffled_batches"', ""), "kind", "missing"),
     "a mechanism with a setting it has not": (lambda t: t + "rate = 1\n", "rate", "no setting"),
 }

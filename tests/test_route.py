@@ -14,7 +14,7 @@ from securetm.answers.route import ClippedAnswer, Route, compile_route
 from securetm.contracts import INF, Answer, Block, Cohort, Domain, Mechanism, NoiseBy, RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.errors import Mismatch
-from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
+from securetm.federation.questions import Questions, asked_in_run
 from securetm.mechanisms.gaussian_noise import CentralNoise, GaussianNoise
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of, profile_names, read_profile
@@ -30,12 +30,7 @@ def questions_of(profile: str, source: str, model: str) -> dict[str, Terms]:
         profile=profile, vocabulary=VocabularyChoice(source, "list.txt" * (source == "file")), model=ModelChoice(model)
     )
     questions = Questions(agree(chosen, listed=LIST if source == "file" else None), LIST)
-    start = questions.agreement.model.start(LIST, np.random.default_rng(0))
-    about = {name: questions.shown(name, start, MEMBERS[0]) for name in (TRAIN, HELD_OUT)}
-    about[COHERENCE] = {"top": np.arange(5).reshape(1, 5)}
-    before = {"union": (WORDS, FREQUENCIES), "joint": (JOINT,), "file": ()}[source]
-    names = (*before, TRAIN) if questions.paid else (*before, TRAIN, COHERENCE, HELD_OUT)
-    return {name: questions.make(name, about.get(name, {})).terms for name in names}
+    return {name: questions.make(name, about).terms for name, about in asked_in_run(questions, MEMBERS[0])}
 
 
 ROUTES = [

@@ -1,10 +1,10 @@
-"""Runs over words that the coordinator never sees: the same model as from a list, no word on any of its channels, and refusals."""
+"""Runs over words that the coordinator never sees: the model is that of a list, and no word is on any channel of it."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +15,15 @@ from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator.coordinator import Coordinator, Trained
 from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.questions import BUCKETS, MARKS, TRAIN, WORDS_KEY, Questions, share_identity
+from securetm.federation.questions import BUCKET_SUMS, BUCKETS, MARKS, TRAIN, WORDS_KEY, Questions, share_identity
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.shared_words import NAME, SHARE_KEY, SHARE_NAMES, about_names
 from securetm.federation.simulation.simulation import InProcess, make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Watch
 from securetm.federation.wire import wire
-from securetm.models.questions.hidden_words import KEY, OPEN, PARTS, cell_name, hashed, opened
+from securetm.models.questions.hidden_words import KEY, OPEN, PARTS, STAGE, cell_name, hashed, opened
+from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 
 from .conftest import SUBJECTS, small_plan
@@ -41,12 +42,14 @@ class Heard:
     inside: InProcess
     seen: list[bytes] = field(default_factory=list)
     dies_before: str = ""  # the question before which the coordinator is killed
-    changed: Mapping[str, bytes] = field(default_factory=dict)
+    shared: list[str] = field(default_factory=list)  # the purposes of exchanges among the parties
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:
         body = wire.unpack_request(next(iter(requests.values())))[1]
         if isinstance(body, wire.Ask) and body.question == self.dies_before:
             raise Killed()
+        if isinstance(body, wire.Share):
+            self.shared.append(body.purpose)
         self.seen += requests.values()
         for name, reply in self.inside.ask(requests, most):
             self.seen.append(bytes(reply))
@@ -60,8 +63,8 @@ class Heard:
 
 
 def blind(**more: object) -> Plan:
-    given = {"vocabulary__source": "blind", "profile": "masked", "model__batch": 34, "training__rounds": 3, **more}
-    return small_plan(**given)
+    given = {"vocabulary__source": "blind", "profile": "masked", "training__rounds": 3, **more}
+    return small_plan(**given) if "model" in given else small_plan(**given, model__batch=34)
 
 
 @pytest.fixture
@@ -134,7 +137,10 @@ def test_no_channel_of_the_coordinator_holds_a_word_or_a_hash_that_a_guess_could
     everybody = hashed(tuple(words), key, Questions(folder.agreement).buckets)
     assert sum(cell_name(cell) in columns for cell in everybody.cells) > len(columns) / 4  # with the key all of them are read
     hits = [
-        sum(cell_name(cell) in columns for cell in hashed(tuple(words), bytes([n]) * KEY, Questions(folder.agreement).buckets).cells)
+        sum(
+            cell_name(cell) in columns
+            for cell in hashed(tuple(words), bytes([n]) * KEY, Questions(folder.agreement).buckets).cells
+        )
         for n in range(50)
     ]
     assert sum(hits) <= 5  # by chance one of 300 guesses under 50 wrong keys
@@ -142,7 +148,7 @@ def test_no_channel_of_the_coordinator_holds_a_word_or_a_hash_that_a_guess_could
 
 def hashes_of(word: str) -> Iterator[bytes]:
     """Hashes of a word alone, whole and cut as short as could still be looked for."""
-    for made in (hashlib.sha256(word.encode()), hashlib.blake2b(word.encode(), digest_size=24), hashlib.md5(word.encode())):  # noqa: S324 - looked for
+    for made in (hashlib.sha256(word.encode()), hashlib.blake2b(word.encode(), digest_size=24), hashlib.md5(word.encode())):
         yield made.digest()[:8]
         yield made.hexdigest()[:16].encode()
 
@@ -278,28 +284,42 @@ def test_names_that_the_sums_do_not_bear_out_count_as_none(five: Mapping[str, Co
     assert len(words) == len(trained.vocabulary) > 20
 
 
-def test_states_of_later_sums_are_checked(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    del five
-    folder = Questions(begin_agreement(tmp_path))
-    buckets = folder.buckets
+def test_states_of_later_sums_are_checked() -> None:
+    questions = Questions(agree(noised()))
+    buckets = questions.buckets
     good = opened(np.arange(5), buckets, 1)
-    assert folder.make("bucket_sums", good).terms.size == 5
-    assert folder.make("bucket_sums", opened(np.arange(5), buckets, 2)).terms.size == 5 * PARTS
+    assert questions.make(BUCKET_SUMS, good).terms.size == 5
+    assert questions.make(BUCKET_SUMS, opened(np.arange(5), buckets, 2)).terms.size == 5 * PARTS
     for bad in (
         {OPEN: good[OPEN]},
-        {**good, "stage": np.array([0], np.int64)},
-        {**good, "stage": np.array([3], np.int64)},
+        {**good, STAGE: np.array([0], np.int64)},
+        {**good, STAGE: np.array([3], np.int64)},
         {**good, OPEN: good[OPEN][:-1]},
+        {"other": good[OPEN], STAGE: good[STAGE]},
         opened(np.arange(0), buckets, 1),
-        opened(np.arange(buckets), buckets, 2) if buckets > 1 << 16 else {"other": good[OPEN]},
     ):
         with pytest.raises(BadState):
-            folder.make("bucket_sums", bad)
+            questions.make(BUCKET_SUMS, bad)
 
 
-def begin_agreement(folder: Path):  # type: ignore[no-untyped-def]  # noqa: ANN201
-    del folder
-    from securetm.plans.agreement import agree
+def test_behind_noise_parties_find_their_own_words_and_tell_nobody(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    code = [f"{RARE} river lake", f"{RARE} boat"] * 60  # a word on no public list
+    folder = begin(tmp_path / "run", noised(), {**five, "north": Corpus.from_strings(code, name="north")})
+    parties = parties_of(folder)
+    trained = coordinated(folder, parties)
+    shown = [(folder.party(name) / "vocabulary.txt").read_text("utf-8").split("\n") for name in folder.members]
+    own = parties.inside.parties["south"].documents.train
+    parties.close()
+    assert own is not None
+    assert own.vocabulary == trained.vocabulary
+    assert own.lengths().sum() > 0
+    assert "court" in shown[1]
+    place = shown[0].index(RARE)
+    assert [words[place] for words in shown[1:]] == [f"#{trained.vocabulary[place]}"] * 4
+    assert parties.shared == [SHARE_KEY]
 
-    plan = small_plan(profile="dp-distributed", vocabulary__source="blind", model={"name": "moments", "n_topics": 3})
-    return agree(replace(plan))
+
+def noised() -> Plan:
+    """With so little noise that words of a few hundred documents are found."""
+    more = {"model": {"name": "moments", "n_topics": 2}, "privacy": {"epsilon": 60.0}}
+    return blind(profile="dp-distributed", training__rounds=1, **more)

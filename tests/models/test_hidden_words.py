@@ -96,7 +96,9 @@ def found_in(corpora: list[Corpus], buckets: int, least: int = 2, parties: int =
 def test_words_that_are_alone_are_known_and_their_numbers_of_documents_are_exact() -> None:
     corpora = of_parties([["river lake", "river boat", "storm"], ["river lake", "lake sail sail"], ["storm river"]])
     found = found_in(corpora, BUCKETS)
-    documents = Counter(word for corpus in corpora for text in corpus.counts for word in np.array(corpus.vocabulary)[text.indices])
+    documents = Counter(
+        word for corpus in corpora for text in corpus.counts for word in np.array(corpus.vocabulary)[text.indices]
+    )
     words = {word for corpus in corpora for word in found.words_alone(corpus.vocabulary, SECRET, BUCKETS)} - {""}
     assert words == {"river", "lake", "storm"}  # sail and boat are at one party
     totals = {word: found.totals[n, 0] for n, word in enumerate(found.words_alone(tuple(documents), SECRET, BUCKETS)) if word}
@@ -109,7 +111,9 @@ def test_a_rare_word_in_the_cell_of_a_frequent_one_is_named_by_nobody() -> None:
     corpora = of_parties([[" ".join(words)] * 2, [" ".join(words[:3000])] * 2])
     found = found_in(corpora, BUCKETS, most=20_000)
     cells = Counter(hashed(tuple(words), SECRET, BUCKETS).cells.tolist())
-    shared = {word for word, cell in zip(words, hashed(tuple(words), SECRET, BUCKETS).cells.tolist(), strict=True) if cells[cell] > 1}
+    shared = {
+        word for word, cell in zip(words, hashed(tuple(words), SECRET, BUCKETS).cells.tolist(), strict=True) if cells[cell] > 1
+    }
     assert len(shared) > 500
     for corpus in corpora:
         assert not shared & set(found.words_alone(corpus.vocabulary, SECRET, BUCKETS))
@@ -123,7 +127,9 @@ def test_what_one_party_alone_has_gets_no_column() -> None:
 
 def test_rows_behind_noise_are_no_longer_than_one_whichever_buckets_are_open() -> None:
     rng = np.random.default_rng(4)
-    corpus = Corpus.from_strings([" ".join(f"w{n}x" for n in rng.integers(0, 400, size)) for size in (1, 3, 40, 900)], name="few")
+    corpus = Corpus.from_strings(
+        [" ".join(f"w{n}x" for n in rng.integers(0, 400, size)) for size in (1, 3, 40, 900)], name="few"
+    )
     for stage, share in ((0, 1.0), (1, 0.5), (2, 0.1)):
         is_open = None if not stage else np.flatnonzero(rng.random(BUCKETS) < share)
         lengths = np.linalg.norm(rows_of(BucketSums(BUCKETS, is_open, stage, SECRET), corpus), axis=1)

@@ -75,7 +75,10 @@ def _words_in(questions: Questions, cohort: Cohort) -> Spend | None:
     if source == BLIND:
         from dp_accounting import ComposedDpEvent
 
-        most = [{}, *(opened(np.arange(most), questions.buckets, n) for n, most in enumerate(MOST_OPEN, 1))]
+        most = [
+            {},
+            *(opened(np.arange(min(most, questions.buckets)), questions.buckets, n) for n, most in enumerate(MOST_OPEN, 1)),
+        ]
         parts = (spend_of(compile_route(questions.make(BUCKET_SUMS, about).terms, profile, cohort)) for about in most)
         spends = [one for one in parts if one is not None]
         return Spend(ComposedDpEvent([one.event for one in spends]), sum(one.failure_probability for one in spends))
