@@ -276,14 +276,20 @@ def _damage(path: Path) -> str:
 # ---- the way to the coordinator --------------------------------------------------------------------------------------
 
 
+def _proxy_for(host: str, variables: Mapping[str, str]) -> tuple[str, bool]:
+    """The variable that names a proxy, as grpc looks for one, and whether it is passed by on the way to this host."""
+    exempt = next((variables[name] for name in _EXEMPT if variables.get(name)), "")
+    name = next((name for name in _PROXIES if variables.get(name)), "")
+    return name, any(host.endswith(one.strip()) for one in exempt.split(",") if one.strip())
+
+
 def _proxy(address: str, variables: Mapping[str, str]) -> Finding:
     """What grpc makes of the settings of proxies. User and password of a proxy are not shown."""
     host, _ = check_address(address, "the roster")
-    exempt = next((variables[name] for name in _EXEMPT if variables.get(name)), "")
-    name = next((name for name in _PROXIES if variables.get(name)), "")
+    name, passed_by = _proxy_for(host, variables)
     if not name:
         return Finding("proxy", GOOD, "no variable names one; connections are direct")
-    if any(host.endswith(one.strip()) for one in exempt.split(",") if one.strip()):
+    if passed_by:
         return Finding("proxy", GOOD, f"{name} is set, and no_proxy exempts {host}; connections are direct")
     proxy = urlsplit(variables[name])
     if proxy.scheme != "http" or not proxy.hostname:
@@ -318,12 +324,15 @@ def _reachability(home: Path, keys: Keys | None, roster: FederationRoster) -> Fi
         return _refused(what, problem)
     if not why:
         return Finding(what, GOOD, f"the coordinator of the roster answers at {address}, and takes this member's certificate")
-    cause = diagnosed(roster)
+    name, passed_by = _proxy_for(check_address(address, "the roster")[0], os.environ)
+    through = bool(name) and not passed_by
+    cause = None if through else diagnosed(roster)  # which dials directly
     if isinstance(cause, CertificateRefused):
         return _refused(what, cause)
     if cause is not None:
         return Finding(what, BAD, f"{address} answers, and a connection fails: {why}", cause.advice())
-    asks = "ask the coordinator's operator whether `securetm serve` runs, and your own network team whether this port is open"
+    way = f"the proxy of {name} lets CONNECT to it pass, and opens no TLS" if through else "this port is open"
+    asks = f"ask the coordinator's operator whether `securetm serve` runs, and your own network team whether {way}"
     return Finding(what, BAD, f"nothing answers at {address}: {why}", asks)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -173,6 +175,54 @@ def test_where_letters_lie_is_looked_at_in_place_of_a_connection(home: Path, tmp
     (letters / "of-others").touch()
     assert found(home, "--courier", str(letters), code=0)["courier"]["found"].startswith("1 file there")
     assert [path.name for path in letters.iterdir()] == ["of-others"]
+
+
+@contextmanager
+def connecting_proxy() -> Iterator[tuple[str, list[str]]]:
+    """A proxy that knows CONNECT, its address, and what it was asked for."""
+    listening, asked = socket.create_server(("127.0.0.1", 0)), list[str]()
+
+    def pass_on(one: socket.socket, other: socket.socket) -> None:
+        with suppress(OSError):
+            while content := one.recv(1 << 16):
+                other.sendall(content)
+        for end in (one, other):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def accept_all() -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listening.accept()
+                head = b""
+                while b"\r\n\r\n" not in head:
+                    head += client.recv(4096)
+                asked.append(head.split(b"\r\n")[0].decode())
+                host, _, port = head.split()[1].decode().partition(":")
+                server = socket.create_connection((host, int(port)))
+                client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                for ends in ((client, server), (server, client)):
+                    threading.Thread(target=pass_on, args=ends, daemon=True).start()
+
+    threading.Thread(target=accept_all, daemon=True).start()
+    try:
+        yield f"127.0.0.1:{listening.getsockname()[1]}", asked
+    finally:
+        with suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+
+
+def test_the_way_goes_through_a_proxy(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    roster = accepted_roster(home)
+    assert roster is not None
+    with coordinator(home), connecting_proxy() as (proxy, asked):
+        monkeypatch.setenv("https_proxy", f"http://{proxy}")
+        assert found(home, code=0)["reachability"]["verdict"] == "good"
+        assert asked == [f"CONNECT {roster.address} HTTP/1.1"]
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{free_port()}")
+        assert "the proxy of https_proxy" in found(home, code=1)["reachability"]["to_do"]
 
 
 def test_a_passphrase_that_is_not_given_is_unknown(tmp_path: Path) -> None:
