@@ -103,6 +103,45 @@ def show(
     return facts
 
 
+@command("Make a public list of words and phrases.", "public.jsonl --out words.txt --phrases 200")
+def words(
+    source: Annotated[Path, typer.Argument(help="A public corpus: a file, or a folder of .txt.")],
+    out: Annotated[Path, typer.Option(help="File of the list, one word a line.")],
+    text: Text = None,
+    max_words: Annotated[int, typer.Option(min=2, help="Words, the most frequent ones.")] = 2000,
+    phrases: Annotated[int, typer.Option(min=0, help="Phrases of two words that occur together more often than chance.")] = 0,
+    max_share: Annotated[float, typer.Option(min=0, max=1, help="Leave out what is in more than this share.")] = 0.5,
+    min_documents: Annotated[int, typer.Option(min=1, help="Leave out what is in fewer documents.")] = 5,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the tokeniser, as tokeniser.name=value.")
+    ] = None,
+    *,
+    to: Output,
+) -> dict[str, Any]:
+    """Makes a list for --vocabulary from a public corpus, whose words and phrases it shows: never from a party's documents.
+
+    A training counts the phrases with --set tokeniser.ngrams=2. What a document may contribute stays bounded as before.
+    """
+    from securetm.corpus.public_words import JOINED, words_and_phrases
+    from securetm.corpus.readers import read_corpus
+    from securetm.reports.files import check_writable, write_report
+    from securetm.wording import counted
+
+    check_writable(out)
+    settings = plan_settings([f"tokeniser.ngrams={2 if phrases else 1}", *(set_ or [])])
+    for name in settings:
+        require(name.startswith("tokeniser."), "securetm corpus words", "--set", name, "must be a setting of the tokeniser")
+    listed = words_and_phrases(
+        read_corpus(source, text=text, tokeniser=_tokeniser(settings)), max_words, phrases, max_share, min_documents
+    )
+    require(len(listed) >= 2, "securetm corpus words", "--min-documents", min_documents, "leaves fewer than two words")
+    write_report(out, "\n".join(listed) + "\n")
+    joined = sum(JOINED in word for word in listed)
+    counted_with = " A training counts phrases with --set tokeniser.ngrams=2." if joined else ""
+    to.note(f"Written: {out}, with {counted(len(listed) - joined, 'word')} and {counted(joined, 'phrase')}.{counted_with}")
+    return {"file": str(out), "words": len(listed) - joined, "phrases": joined}
+
+
 def _tokeniser(settings: dict[str, str]) -> Tokeniser:
     """The tokeniser of these settings alone, as in a plan: a whole plan would load its model, which takes memory."""
     from securetm.corpus.tokeniser import DROPPED
@@ -152,4 +191,6 @@ def _about(context: typer.Context) -> None:
     help_alone(context)
 
 
-corpus = Group("corpus", "Keep a corpus beyond memory on disk.", (build, show), _about, "build documents.jsonl --out documents")
+corpus = Group(
+    "corpus", "Keep a corpus beyond memory on disk.", (build, show, words), _about, "build documents.jsonl --out documents"
+)

@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from securetm.corpus import tokeniser as words_of_texts
+from securetm.corpus.corpus import Corpus
 from securetm.corpus.languages import LANGUAGES
-from securetm.corpus.tokeniser import BREAK, Tokeniser, runs_within
+from securetm.corpus.tokeniser import BREAK, Tokeniser, prune, runs_within
 from securetm.errors import OpenToOthers, OwnedByAnother
 from securetm.private_files import check_private, private_folder, writing
 from securetm.resources import user_cache
@@ -166,3 +167,39 @@ def _made_of(raw: str, tokeniser: Tokeniser) -> list[str]:
     parts = [part for piece in pieces if piece != BREAK for part in runs_within(piece)]
     words = (tokeniser.word(part) for part in parts)
     return [word for word in words if word is not None and word != BREAK]
+
+
+# ---- a list from a public corpus, which shows that corpus: never from documents of a party ------------------------------
+
+JOINED = "_"  # between two words of a phrase, as the tokeniser's pairs have it
+_LEAST_NPMI = 0.25  # of two neighbours: from here on they occur together far more often than chance
+
+
+def words_and_phrases(corpus: Corpus, words: int, phrases: int, max_share: float, least: int) -> tuple[str, ...]:
+    """The most frequent words and phrases of a corpus that was read in words and pairs of neighbours, alphabetically.
+
+    Left out is what is in more than `max_share` of the documents, or in fewer than `least` of them.
+    """
+    fit = prune(corpus, min_df=least, max_df=max_share)
+    found = dict(zip(corpus.vocabulary, corpus.document_frequencies().tolist(), strict=True))
+    single = [word for word in fit if not _is_pair(word, found)]
+    pairs = [word for word in fit if _is_pair(word, found) and _npmi(word, found, len(corpus)) >= _LEAST_NPMI]
+
+    def most(chosen: list[str], many: int) -> list[str]:
+        return sorted(chosen, key=lambda word: (-found[word], word))[:many]
+
+    return tuple(sorted({*most(single, words), *most(pairs, phrases)}))
+
+
+def _is_pair(word: str, found: dict[str, int]) -> bool:
+    first, joined, second = word.partition(JOINED)
+    return bool(joined) and first in found and second in found
+
+
+def _npmi(pair: str, found: dict[str, int], documents: int) -> float:
+    """How much more often two words are neighbours in a document than they would be in one together by chance, from -1 to 1."""
+    first, _, second = pair.partition(JOINED)
+    together = found[pair] / documents
+    if together >= 1:
+        return 1.0
+    return float(np.log(together * documents * documents / (found[first] * found[second])) / -np.log(together))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 import wordfreq
 
 from securetm.corpus import public_words
+from securetm.corpus.corpus import Corpus
 from securetm.corpus.languages import LANGUAGES, language_code, language_of
 from securetm.corpus.public_words import (
     READ,
@@ -17,8 +19,12 @@ from securetm.corpus.public_words import (
     frequent_words,
     kept_list,
     public_shares,
+    words_and_phrases,
 )
 from securetm.corpus.tokeniser import Tokeniser
+from securetm.plans.schema import TokeniserChoice, VocabularyChoice
+
+from ..cli.conftest import securetm
 
 
 def test_every_language_has_a_list() -> None:
@@ -139,3 +145,30 @@ def test_texts_tell_their_language(code: str) -> None:
 
 def test_keywords_tell_no_language() -> None:
     assert language_of("protein folding molecular kinetics neural network classifier".split()) is None
+
+
+def test_a_list_of_a_public_corpus_has_phrases_and_no_word_of_too_many_documents() -> None:
+    """New and york are neighbours far more often than chance; the lake is beside everything, and every text says news."""
+    others = [["lake", f"word{n}"] for n in range(30)]
+    of_new_york = [["news", "new", "york"]] * 20 + [["news", "york"], ["news", "new"]] * 5
+    texts = of_new_york + [["news", *each] for each in others]
+    corpus = Corpus.from_strings([" ".join(text) for text in texts], tokeniser=Tokeniser(ngrams=2, numbers=True))
+    found = words_and_phrases(corpus, 50, 50, 0.9, 2)
+    assert found == ("lake", "new", "new_york", "york")  # news_new is as frequent as its words make it
+    assert words_and_phrases(corpus, 1, 0, 0.9, 2) == ("lake",)
+    assert "news" in words_and_phrases(corpus, 50, 0, 1.0, 2)
+
+
+def test_the_command_writes_the_list_that_a_training_counts(tmp_path: Path) -> None:
+    source, out = tmp_path / "public.jsonl", tmp_path / "words.txt"
+    texts = ["heart valve surgery", "heart valve repair", "lung repair", "lung surgery"] * 5
+    source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), "utf-8")
+    said = securetm("corpus", "words", str(source), "--out", str(out), "--phrases", "9", "--json")
+    assert said.code == 0, said.err
+    assert said.json == {"file": str(out), "words": 5, "phrases": 1}
+    read = TokeniserChoice(ngrams=2).make()
+    words = VocabularyChoice(source="file", file=str(out)).public_words(read)
+    assert words is not None
+    assert "heart_valve" in words
+    assert set(words) & set(read.sentences("Heart valve.")[0]) == {"heart", "valve", "heart_valve"}
+    assert securetm("corpus", "words", str(source), "--out", str(out), "--min-documents", "50").code == 2
