@@ -84,6 +84,22 @@ def test_the_image_has_no_root_no_other_files_and_a_health_check() -> None:
     assert not re.search(r"^COPY \. ", text, re.M)
 
 
+def test_the_wheel_is_built_of_what_the_image_copies(tmp_path: Path) -> None:
+    steps = (DEPLOY / "Dockerfile").read_text("utf-8").splitlines()
+    sent = {line[1:] for line in (DEPLOY / "Dockerfile.dockerignore").read_text("utf-8").splitlines() if line.startswith("!")}
+    copied = {name for step in steps if re.match("COPY (?!--from)", step) for name in step.split()[1:-1]}
+    assert copied == sent
+    for name in copied:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copyfile(ROOT / name, tmp_path / name)
+    command = (sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(tmp_path / "dist"), str(tmp_path))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert len(list((tmp_path / "dist").glob("*.whl"))) == 1
+
+
 # ---- compose ---------------------------------------------------------------------------------------------------------
 
 
