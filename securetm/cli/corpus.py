@@ -11,6 +11,7 @@ import typer
 from securetm.cli.command import Group, Output, command, help_alone
 from securetm.cli.options import Text
 from securetm.cli.run import plan_settings
+from securetm.errors import NoSuchPath
 from securetm.settings import from_table, require
 
 if TYPE_CHECKING:
@@ -142,6 +143,48 @@ def words(
     return {"file": str(out), "words": len(listed) - joined, "phrases": joined}
 
 
+@command("Make word vectors that begin at seed words.", "seeds.txt --topics 20 --out seeded.vec")
+def seeds(
+    source: Annotated[Path, typer.Argument(help="Public seed words: a line for each topic, with blanks between words.")],
+    out: Annotated[Path, typer.Option(help="File of the vectors.")],
+    topics: Annotated[int, typer.Option(min=2, help="Topics in all; those beyond the lines are found among other words.")] = 20,
+    vectors: Annotated[str, typer.Option(help="What says which words are near: glove, minilm, a file or a folder.")] = "glove",
+    vocabulary: Annotated[str, typer.Option(help="Public words: a language, or a file, one a line.")] = "english",
+    most: Annotated[int, typer.Option("--max-words", min=2, help="Words of a language that get a vector.")] = 20_000,
+    *,
+    to: Output,
+) -> dict[str, Any]:
+    """Makes vectors for --start public --vectors FILE, so that each line of seed words is the beginning of a topic.
+
+    No document is read. Under a budget, --public vectors=WHY says why the seeds are public.
+    """
+    import numpy as np
+
+    from securetm.corpus.word_vectors import read_vectors
+    from securetm.models.seeded_words import seeded_vectors
+    from securetm.plans.schema import TokeniserChoice, VocabularyChoice
+    from securetm.reports.files import check_writable, write_report
+
+    check_writable(out)
+    if not source.is_file():
+        raise NoSuchPath(str(source))
+    lines = [line.split() for line in source.read_text("utf-8").splitlines() if line.split()]
+    where = "securetm corpus seeds"
+    require(2 <= len(lines) <= topics, where, "--topics", topics, f"must be at least the lines of seeds, {len(lines)}, of two")
+    public = VocabularyChoice(source="file", file=vocabulary, max_words=most).public_words(TokeniserChoice().make()) or ()
+    known = read_vectors(vectors, {*public, *(word for line in lines for word in line)})
+    place = {word: number for number, word in enumerate(sorted(known.place))}
+    for line in lines:
+        require(any(word in place for word in line), where, "SEEDS", " ".join(line), f"has no word that {vectors} knows")
+    rows = seeded_vectors(known.matrix(place), [[place[word] for word in line if word in place] for line in lines], topics)
+    numbers = (" ".join(f"{value:.4f}" for value in row) for row in np.asarray(rows))
+    write_report(out, "".join(f"{word} {row}\n" for word, row in zip(place, numbers, strict=True)))
+    unknown = sorted({word for line in lines for word in line} - set(place))
+    left = f" Without a vector: {', '.join(unknown)}." if unknown else ""
+    to.note(f"Written: {out}, {len(place):,} words. Train with --start public --vectors {out} --topics {topics}.{left}")
+    return {"file": str(out), "words": len(place), "unknown": unknown}
+
+
 def _tokeniser(settings: dict[str, str]) -> Tokeniser:
     """The tokeniser of these settings alone, as in a plan: a whole plan would load its model, which takes memory."""
     from securetm.corpus.tokeniser import DROPPED
@@ -192,5 +235,9 @@ def _about(context: typer.Context) -> None:
 
 
 corpus = Group(
-    "corpus", "Keep a corpus beyond memory on disk.", (build, show, words), _about, "build documents.jsonl --out documents"
+    "corpus",
+    "Keep a corpus beyond memory on disk.",
+    (build, show, words, seeds),
+    _about,
+    "build documents.jsonl --out documents",
 )

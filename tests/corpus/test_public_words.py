@@ -22,6 +22,8 @@ from securetm.corpus.public_words import (
     words_and_phrases,
 )
 from securetm.corpus.tokeniser import Tokeniser
+from securetm.corpus.word_vectors import read_vectors
+from securetm.models.public_knowledge import public_knowledge
 from securetm.plans.schema import TokeniserChoice, VocabularyChoice
 
 from ..cli.conftest import securetm
@@ -172,3 +174,24 @@ def test_the_command_writes_the_list_that_a_training_counts(tmp_path: Path) -> N
     assert "heart_valve" in words
     assert set(words) & set(read.sentences("Heart valve.")[0]) == {"heart", "valve", "heart_valve"}
     assert securetm("corpus", "words", str(source), "--out", str(out), "--min-documents", "50").code == 2
+
+
+def test_each_line_of_seed_words_is_the_beginning_of_a_topic(tmp_path: Path) -> None:
+    """Also where the vectors alone would put the seeds of one line apart; other words go with the seeds that they are near."""
+    spread = {"valve": (1, 0, 0), "heart": (0.9, 0.4, 0), "artery": (0.95, 0.1, 0), "bone": (0, 1, 0), "hip": (0, 0.9, 0.1)}
+    spread |= {"rash": (0, 0, 1), "itch": (0.1, 0, 1), "skin": (0, 0.1, 1)}
+    vectors = tmp_path / "plain.vec"
+    vectors.write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in spread.items()), "utf-8")
+    (tmp_path / "words.txt").write_text("\n".join(sorted(spread)), "utf-8")
+    (tmp_path / "seeds.txt").write_text("valve rash\nhip unheard\n", "utf-8")
+    given = ("--vectors", str(vectors), "--vocabulary", str(tmp_path / "words.txt"), "--out", str(tmp_path / "seeded.vec"))
+    said = securetm("corpus", "seeds", str(tmp_path / "seeds.txt"), *given, "--topics", "2", "--json")
+    assert said.code == 0, said.err
+    assert (said.json["words"], said.json["unknown"]) == (len(spread), ["unheard"])
+    seeded = read_vectors(str(tmp_path / "seeded.vec"), spread)
+    topic = dict(zip(spread, public_knowledge(seeded.matrix(spread), 2).topics.argmax(axis=0), strict=True))
+    assert topic["valve"] == topic["rash"] != topic["hip"] == topic["bone"]
+    assert {topic[word] for word in ("artery", "itch", "skin")} == {topic["valve"]}
+    (tmp_path / "seeds.txt").write_text("unheard\nhip\n", "utf-8")
+    assert securetm("corpus", "seeds", str(tmp_path / "seeds.txt"), *given, "--topics", "2").code == 2
+    assert securetm("corpus", "seeds", str(tmp_path / "absent.txt"), *given).code == 2
