@@ -430,6 +430,8 @@ def post(
         out.screen.print(
             f"Note: this account may not read {files} there; letters may be among them.", markup=False, soft_wrap=True
         )
+    if made.trained and made.ended is None:
+        out.screen.print("The model is trained; awaited is that these members say they have it.", markup=False, soft_wrap=True)
     said = f"Taken in: {counted(made.took, 'letter')}. "
     awaited = ", ".join(made.awaited) or "nobody"
     said += f"Awaited: {awaited}." if made.ended is None else "The run has ended."

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from securetm.federation.courier.passes import passes_of
+
 from ..federation.joined import NAMES, PLAN
 from .mischief import Carrier, Killed, Struck
 from .passing import MOST_PASSES, ByCourier
@@ -65,17 +67,22 @@ def test_under_a_budget_nothing_is_paid_twice(seed: int, keys: Path, tmp_path: P
     assert len({str(one and one["epsilon"]) for one in spent.values()}) == 1, spent
 
 
-def test_a_run_goes_on_without_a_party_that_is_away_and_hands_it_the_model(keys: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("answers", [2, 3, 4])  # of the party that is away: within the set-up, after it, within a round
+def test_a_run_goes_on_without_a_party_in_no_more_passes_and_hands_it_the_model(
+    answers: int, keys: Path, tmp_path: Path
+) -> None:
     run = ByCourier.of(keys, tmp_path, SHORT + "[coordinator]\nsurvivors = 4\ncourier_days = 0\n")
     away, *others = NAMES
     for number in range(MOST_PASSES):
         run.serve()
-        for name in others if number > 1 else NAMES:  # it took part in the set-up
+        for name in NAMES if number < answers else others:
             run.party(name)
-        if (run.run / "result.json").is_file():
+        if run.said["coordinator"].ended is not None:
             break
+    assert (run.run / "result.json").is_file()
     assert under_way(run)
-    assert run.passes[away] == 2
+    assert run.passes[away] == answers
+    assert {run.passes[name] for name in others} == {passes_of(run.prepared(away).agreement)}
     for _ in range(MOST_PASSES):
         run.party(away)
         run.serve()
@@ -91,3 +98,22 @@ def test_a_letter_of_another_plan_is_not_read_and_is_told(keys: Path, tmp_path: 
     run.serve()
     assert run.party(NAMES[0]).troubles == {"coordinator": "another plan than here"}
     assert run.party(NAMES[1]).took == 1
+
+
+def test_the_model_is_there_before_all_say_that_they_have_it(keys: Path, tmp_path: Path) -> None:
+    run = ByCourier.of(keys, tmp_path, SHORT)
+    silent, *others = NAMES
+    while not (run.run / "result.json").is_file():
+        run.serve()
+        for name in NAMES:
+            run.party(name)
+    for letter in run.letters.iterdir():
+        letter.unlink()
+    for name in others:
+        run.party(name)
+    assert len(run.models()) == 1
+    assert run.serve().awaited == run.serve().awaited == (silent,)
+    assert run.said["coordinator"].trained
+    assert run.party(silent).took == 0
+    assert run.serve().ended == run.serve().ended is not None
+    assert {run.passes[name] for name in NAMES} == {passes_of(run.prepared(silent).agreement)}

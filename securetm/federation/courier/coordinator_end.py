@@ -7,9 +7,10 @@ run can do without it, so many days.
 from __future__ import annotations
 
 import hashlib
+import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,18 +21,19 @@ from securetm.contracts import Entropy
 from securetm.credentials.roster import COORDINATOR
 from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed
-from securetm.federation.coordinator.coordinator import Coordinator, Trained, coordinator_of
+from securetm.federation.coordinator.coordinator import ENDED, HANDED_OUT, Coordinator, Trained, coordinator_of
 from securetm.federation.coordinator.rounds import NewSessionWanted
 from securetm.federation.coordinator.serving import CoordinatorFiles, Serving, opened
-from securetm.federation.coordinator.status import EventLog, Fact, RunStatus
+from securetm.federation.coordinator.status import HANDING_OUT, EventLog, Fact, RunStatus
 from securetm.federation.courier.journal import Journal, KeptEntropy, OffTrack, Paused, recover
 from securetm.federation.courier.letters import Head, Subject, bundle_size, bundled, unbundled
 from securetm.federation.courier.mailbox import Mailbox, Sent
 from securetm.federation.courier.party_end import NEVER, writer_of
 from securetm.federation.courier.places import Place, PlaceAway
 from securetm.federation.health import remove_stamp, renew_stamp
-from securetm.federation.store import write_bytes
+from securetm.federation.store import CoordinatorStore, write_bytes
 from securetm.federation.transcript import Replies, Wave
+from securetm.federation.wire import wire
 from securetm.plans.schema import ALL, Plan
 from securetm.private_files import private_folder
 
@@ -51,6 +53,7 @@ class Letters:
     heard: dict[str, tuple[int, bytes]] = field(default_factory=dict)  # the last letter of each party: number, and digest
     missing: list[str] = field(default_factory=list)  # parties that did not answer in time and were not heard of since
     passes: dict[str, int] = field(default_factory=dict)  # letters that each party has answered
+    most: int = 0  # bytes of an answer to the last wave, if it handed out the model and answers may come after its session
 
 
 @dataclass
@@ -66,6 +69,8 @@ class CourierParties:
     fewest: int  # parties whose answers a wave needs; all of them: it waits for all
     every: float = 2.0  # seconds between two looks of a process that stays
     clock: Callable[[], float] = time.time
+    is_over: Callable[[], bool] = lambda: False  # whether the session knows its model, and asks for nothing more
+    late: bool = False  # whether the session hands the model to parties that come late
     _sent: dict[str, Sent] = field(default_factory=dict)
     _greeted: set[str] = field(default_factory=set)  # parties of which a letter came in this process
     _forgotten: bool = False  # whether a party answered a letter that this end does not remember
@@ -107,9 +112,23 @@ class CourierParties:
         if digest != whole.digest():
             raise OffTrack()
         most = bundle_size(max((most for _, most in waves), default=0))
+        if self.is_over() and not self.late:  # this wave hands the model out
+            self.letters.most = most
+            self._keep()
+            return [self._replies(number, waves, place, ()) for place in range(len(waves))]
         asked = tuple(name for name in self.members if any(name in requests for requests, _ in waves))
         came = self.journal.told("came", lambda: self._collected(number, asked, most))
         return [self._replies(number, waves, place, came) for place in range(len(waves))]
+
+    def receipts(self, of: Collection[str]) -> Iterator[str]:
+        """Waits until these parties have answered the last wave, and yields those that accepted it."""
+        asked = tuple(sorted(set(of) & set(self.letters.heads)))
+        came = self._collected(self.letters.number, asked, self.letters.most) if asked and self.letters.most else []
+        for party in came:
+            with suppress(Malformed):
+                reply = unbundled(self._in(party, self.letters.number).read_bytes(), party)[-1]
+                if isinstance(wire.unpack_reply(reply, party, self.letters.most)[1], wire.Accepted):
+                    yield party
 
     # ---- letters out ---------------------------------------------------------------------------------------------------
 
@@ -293,18 +312,42 @@ class CourierServing(Serving):
     def _await_parties(self) -> None:
         """Waits for nobody: letters reach parties that come later."""
 
-    def _coordinator(self) -> AbstractContextManager[Coordinator]:
-        by_letter = self.by_letter
-        few = {"few": by_letter, "entropy": by_letter.entropy if by_letter.journal.is_open else OperatingSystem()}
-        here = not self.attendance.everyone
-        return coordinator_of(self.folder, by_letter, self.attendance, told=self.status, only_present=here, **few)  # type: ignore[arg-type]
+    @contextmanager
+    def _coordinator(self) -> Iterator[Coordinator]:
+        by_letter, here = self.by_letter, not self.attendance.everyone
+        entropy = by_letter.entropy if by_letter.journal.is_open else OperatingSystem()
+        about: dict[str, Any] = {"told": self.status, "only_present": here, "few": by_letter, "entropy": entropy}
+        with coordinator_of(self.folder, by_letter, self.attendance, **about) as coordinator:
+            by_letter.is_over = lambda: coordinator.store.get(ENDED) is not None
+            yield coordinator
+
+    def _kept_result(self, before: Trained | None) -> dict[str, Any]:
+        """Writes the model as soon as it is known, and then waits until those who were sent it say that they have it."""
+        result = super()._kept_result(before)
+        self._take_receipts()
+        return result
 
     def _hand_out_late(self, rounds: int) -> None:
         """Hands the model to those that do not have it yet."""
+        self._take_receipts()
         if late := self._without_model():
-            self.by_letter.letters.missing = []
+            self.by_letter.letters.missing, self.by_letter.late = [], True
             with suppress(OffTrack), self.by_letter.session():
                 self._handed_out(rounds, late)
+
+    def _take_receipts(self) -> None:
+        if self.by_letter.journal.is_under_way or not (waiting := self._without_model()):
+            return
+        self.status.enters(HANDING_OUT)
+        with suppress(OffTrack):
+            took = [*self.by_letter.receipts(waiting)]
+            store = CoordinatorStore(self.folder.coordinator)
+            try:
+                store.put(HANDED_OUT, json.dumps(sorted({*self.folder.members} - waiting | {*took})).encode())
+            finally:
+                store.close()
+            for name in took:
+                self.status.log.write("handed_out", party=name)
 
 
 @contextmanager

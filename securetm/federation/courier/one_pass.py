@@ -15,7 +15,7 @@ from securetm.federation.courier.coordinator_end import served_by_courier
 from securetm.federation.courier.journal import Paused
 from securetm.federation.courier.party_end import carrier_of
 from securetm.federation.courier.places import Place
-from securetm.federation.folder import alone_in
+from securetm.federation.folder import RESULT, alone_in
 from securetm.federation.party.joining import Joining
 from securetm.federation.party.reply_times import PacedParty, SystemClock
 from securetm.federation.party.result import keep_result
@@ -33,6 +33,7 @@ class Pass:
     troubles: Mapping[str, str]  # by member: why its letters are not read
     unread: int  # files there that this account may not read
     ended: Mapping[str, Any] | None = None  # what the run ended with
+    trained: bool = False  # whether the coordinator has the model, and waits until the others have it
 
     def facts(self) -> dict[str, Any]:
         """The same, ready for JSON."""
@@ -70,4 +71,5 @@ def pass_of_coordinator(plan: Plan, out: Path, files: CoordinatorFiles, place: P
             parties.box.troubles,
             len(parties.box.unread),
             ended,
+            (serving.folder.path / RESULT).is_file(),
         )
