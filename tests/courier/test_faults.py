@@ -77,7 +77,7 @@ def test_a_run_goes_on_without_a_party_in_no_more_passes_and_hands_it_the_model(
         run.serve()
         for name in NAMES if number < answers else others:
             run.party(name)
-        if run.said["coordinator"].ended is not None:
+        if all(run.said[name].ended is not None for name in others):
             break
     assert (run.run / "result.json").is_file()
     assert under_way(run)
@@ -88,6 +88,7 @@ def test_a_run_goes_on_without_a_party_in_no_more_passes_and_hands_it_the_model(
         run.serve()
         if not under_way(run):
             break
+    assert not under_way(run)
     assert len(run.models()) == 1
 
 
