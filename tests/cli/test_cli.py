@@ -20,6 +20,7 @@ from .conftest import SMALL, Said, securetm
 COMMANDS = (
     "choose",
     "run",
+    "sweep",
     "serve",
     "init",
     "join",
@@ -92,7 +93,7 @@ def test_version() -> None:
     assert re.fullmatch(r"securetm \d+\.\d+\.\d+\n", securetm("--version").out)
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ("run", "audit", "report", "init", *REMOTE)])
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ("run", "sweep", "audit", "report", "init", *REMOTE)])
 def test_every_example_does_what_it_says(command: str, demo: Said, here: Path) -> None:
     said = securetm(*shlex.split(example_of(command))[1:])
     assert said.code == 0, said.err
