@@ -67,6 +67,7 @@ TRIALS: Mapping[str, tuple[str, ...]] = {
         " --delta 1e-6 --html FOLDER/page.html",
         "--profile dp-central --years 1 --words public --rounds 1 --vocabulary-size 200 --ledger FOLDER/north.ledger",
     ),
+    "series": ("FOLDER/north.ledger --per-year 2 --json --html FOLDER/page.html",),
     "ledger": ("FOLDER/north.ledger --json --html FOLDER/page.html", "FOLDER/north.ledger --allow 9"),
 }
 SLOW = ("compare", "solve", "dp-sgd", "distributed", "plan", "profile")  # which compose many sampled rounds

@@ -114,7 +114,7 @@ def test_no_command_takes_a_passphrase_as_an_argument() -> None:
             yield from commands(one)
 
     options = [option for one in commands(get_command(app)) for option in one.params]  # type: ignore[attr-defined]
-    named = [option for option in options if re.search("pass|secret|phrase", " ".join(option.opts))]
+    named = [option for option in options if re.search(r"pass|secret|phrase\b", " ".join(option.opts))]
     assert {option.opts[0] for option in named} == {"--passphrase", "--passphrase-file"}
     assert all(option.is_flag for option in named if option.opts[0] == "--passphrase")
 
@@ -142,7 +142,7 @@ def test_no_error_about_keys_has_a_field_for_a_secret() -> None:
     assert len(ours) > 10
     fields = {one.name for kind in ours for one in dataclasses.fields(kind)}
     allowed = "path name names problem kind federation version found known what count until since now"
-    assert fields <= {*allowed.split(), "trusted", "fingerprint", "signature", "role", "roster"}  # all public
+    assert fields <= {*allowed.split(), "digest", "trusted", "fingerprint", "signature", "role", "roster"}  # all public
     assert all(issubclass(kind, SecuretmError) for kind in ours)
 
 
