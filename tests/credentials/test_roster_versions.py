@@ -165,7 +165,7 @@ def test_old_keys_serve_until_the_new_roster_is_accepted(three: Federation, iden
     assert after.tls_key_pem != before.tls_key_pem
     assert after.certificate_pem == new.member("north").certificate.pem
     assert sorted(path.name for path in (three.home("north") / "keys").iterdir()) == sorted(
-        ["identity.pem", "tls.pem", "certificate.pem", "request.toml"]
+        ["first-identity.pem", "identity.pem", "tls.pem", "certificate.pem", "request.toml"]
     )
 
 
