@@ -68,7 +68,7 @@ BENCHES: Mapping[str, str] = {
     name: f"bench.{name.replace('-', '_')}"
     for name in (
         "correlated-noise", "dp", "federation", "he", "lda", "neural", "noise", "private", "private-mh", "prodlda", "scale",
-        "semantic", "sum",
+        "semantic", "sum", "word-lists",
     )
 }  # fmt: skip
 KINDS = {"reproduction": ("reproduce", REPRODUCTIONS), "bench": ("bench", BENCHES)}

@@ -226,9 +226,47 @@ def choice_page() -> str:
         "## What each costs",
         table(("profile", "it needs", "perplexity", "F1", "bytes"), map(_cost_row, _ranked())),
         *_measured(),
+        "## How the parties come to a list of words",
+        *_lists(),
         "## What each does not protect",
         listed(_limits()),
         _CHECKED,
+    )
+
+
+_LEARNS = {  # by way: the coordinator, and the other parties
+    "union": ("which party has which words", "all words"),
+    "file": ("nothing", "nothing"),
+    "joint": ("all words, and in how many documents and parties each is", "the words of the list"),
+    "blind": ("how often each column occurs", "the words of the columns, and which party told each"),
+    "joint, epsilon 3": ("words of a public list, behind noise", "the same"),
+    "blind, epsilon 3": ("noised sums of columns", "nothing"),
+}
+
+
+def _lists() -> Iterator[str]:
+    """What each way to a list shows, finds and costs, and how far columns without names can be named."""
+    said, matched = committed("bench-word-lists"), committed("reproduce-column-matching")
+    figures = {row["case"]: row["ours"] for row in said["rows"]}
+    kinds = ("words", "until all have the list", "from each party")
+
+    def line(way: str) -> tuple[str, ...]:
+        words, seconds, megabytes = (figures[f"{way}: {kind}"] for kind in kinds)
+        return code(way) if "," not in way else way, *_LEARNS[way], f"{words:,.0f}", f"{seconds:.0f}", f"{megabytes:.1f}"
+
+    heads = ("list", "the coordinator learns", "other parties learn", "words", "seconds", "MB from each party")
+    yield table(heads, map(line, _LEARNS))
+    yield (
+        f"{said['parties']} parties with {said['documents']:,} documents of {said['corpus']}, all roles in one process. "
+        "A public list is English. Behind noise a quarter of epsilon finds words; `joint` finds those of a public list only, "
+        "and `blind` any. [One party that helps](limits.md#in-the-list-of-words) the coordinator lets it look up every word."
+    )
+    exact, *noised = matched["rows"]
+    under = ", ".join(f"{row['named_by_pairs']:.0%} at epsilon {row['epsilon']:g}" for row in noised)
+    yield (
+        f"Of {exact['columns']:,} columns, an attacker with other documents of the same corpus names "
+        f"{exact['named_by_ranks']:.1%} by their frequencies, and {exact['named_by_pairs']:.1%} by exact pairs of columns, "
+        f"which `moments` asks for; behind noise {under}. `python -m lab reproduce column-matching` makes the figures again."
     )
 
 

@@ -33,7 +33,11 @@ BY_LIKELIHOOD = {
     "documents-curve": frozenset({"held_out", "true_topics", "documents", "away_from_truth"}),
 }
 BY_LABELS = {"semantic-rounds": {"nmi", "rounds", "given_up"}}
-BY_WORDS = {"common-vocabulary": {"words", "of_curator"}, "word-policies": {"words", "policy", "epsilon"}}
+BY_WORDS = {
+    "common-vocabulary": {"words", "of_curator"},
+    "word-policies": {"words", "policy", "epsilon"},
+    "column-matching": {"columns", "named_by_ranks", "named_by_pairs", "epsilon"},
+}
 BY_ATTACKS = {"use-and-leakage": {"right", "judged", "use", "use_low", "use_high", "megabytes"}}
 BY_BOUNDS = {"one-run-audits": {"share", "noise", "canaries"}}  # a run that ended before its first round has no bound
 

@@ -1,0 +1,133 @@
+"""Ways to come to one list of words, side by side: what each finds, and what it costs until the parties have the list.
+
+All roles take turns in one process, so the seconds are those of all of them on one core. Beside the ways stands the largest
+blind list: parties with as many different words as may be, most of which no other party has.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from lab.federations import dealt_out
+from lab.measuring import OnProgress, Row, figure, record, told
+from lab.research_corpora import FILE, INSTEAD, newsgroups_file, research_file
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.docstrings import docstring_parties
+from securetm.corpus.held_documents import HeldDocuments
+from securetm.corpus.readers import read_corpus
+from securetm.federation.coordinator.coordinator import Coordinator, coordinator_of
+from securetm.federation.coordinator.rounds import Attendance
+from securetm.federation.coordinator.words import new_words, tell_words
+from securetm.federation.folder import begin
+from securetm.federation.simulation.simulation import InProcess, make_party
+from securetm.federation.transcript import Transcript
+from securetm.plans.recommend import plan_from_tables
+
+PARTIES, EPSILON, MOST_WORDS = 5, 3.0, 10_000
+LARGEST, OWN_WORDS, DOCUMENTS = 10, 200_000, 20_000  # parties, words of each, documents of each
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to come to the list."""
+
+    profile: str
+    vocabulary: Mapping[str, Any]
+    epsilon: float = 0.0
+    model: str = "lda-vi"
+
+
+WAYS: Mapping[str, Way] = {
+    "union": Way("open", {"source": "union"}),
+    "file": Way("masked", {"source": "file", "file": "english"}),
+    "joint": Way("masked", {"source": "joint"}),
+    "blind": Way("masked", {"source": "blind"}),
+    "joint, epsilon 3": Way("dp-distributed", {"source": "joint"}, EPSILON, "moments"),
+    "blind, epsilon 3": Way("dp-distributed", {"source": "blind"}, EPSILON, "moments"),
+}
+
+
+def bench(on_progress: OnProgress | None = None) -> Row:
+    """The words, seconds and bytes of each way, and of the largest blind list."""
+    corpus, rows = _corpus(), []
+    parties = dealt_out(corpus, PARTIES)
+    for case in told([*WAYS, ""], on_progress):
+        rows += _costs(case, WAYS[case], parties) if case else _largest()
+    return record("word-lists", rows, corpus=corpus.name, documents=len(corpus), parties=PARTIES)
+
+
+def _costs(case: str, way: Way, parties: Mapping[str, Corpus], **more: int) -> list[Row]:
+    """One way, from the invitation to the list that every party has read its documents in."""
+    words = {"max_words": MOST_WORDS, "min_documents": 5, "most_candidates": 100_000, **more}
+    if way.vocabulary["source"] == "file":
+        del words["most_candidates"]
+    tables = {
+        "profile": way.profile,
+        "model": {"name": way.model, "n_topics": 20},
+        "vocabulary": {**way.vocabulary, **words},
+        "privacy": {"epsilon": way.epsilon} if way.epsilon else {},
+    }
+    with tempfile.TemporaryDirectory() as place:
+        folder = begin(Path(place) / "run", plan_from_tables(tables, "the experiment"), parties)
+        asked = InProcess({name: make_party(folder, name) for name in folder.members})
+        began = time.perf_counter()
+        with coordinator_of(folder, asked, Attendance(), _OnlyWords) as coordinator:
+            found = coordinator.words_alone()
+        seconds = time.perf_counter() - began
+        asked.close()
+        transcript = Transcript(folder.path / "transcript")
+        up, down = transcript.traffic()
+        transcript.close()
+    each = len(parties) * 1e6
+    return [
+        figure(f"{case}: words", len(found), "words", 0),
+        figure(f"{case}: until all have the list", seconds, "s", 2),
+        figure(f"{case}: from each party", up / each, "MB", 2),
+        figure(f"{case}: to each party", down / each, "MB", 2),
+    ]
+
+
+class _OnlyWords(Coordinator):
+    """A coordinator that ends when there is a list."""
+
+    def words_alone(self) -> tuple[str, ...]:
+        """Makes the list and tells it."""
+        self.invite()
+        words = new_words(self)
+        tell_words(self, words)
+        return words
+
+
+def _largest() -> list[Row]:
+    """Ten parties of 200,000 words each, half of which no other party has."""
+    parties = {f"party {n + 1}": _many_words(n) for n in range(LARGEST)}
+    case = f"blind, {LARGEST} parties of {OWN_WORDS:,} words each"
+    return _costs(case, WAYS["blind"], parties, max_words=2_000)
+
+
+def _many_words(party: int) -> Corpus:
+    """Documents in which every word of a party stands: each rare word once, beside frequent ones."""
+    rng, half = np.random.default_rng(party), OWN_WORDS // 2
+    words = (*(f"shared{n}" for n in range(half)), *(f"own{party}x{n}" for n in range(half)))
+    rows = np.concatenate([rng.permutation(np.arange(OWN_WORDS) % DOCUMENTS), np.repeat(np.arange(DOCUMENTS), 20)])
+    often = np.minimum((rng.pareto(0.8, 20 * DOCUMENTS) * 20).astype(np.int64), half - 1)
+    cells = (np.ones(len(rows), np.int32), (rows, np.concatenate([np.arange(OWN_WORDS), often])))
+    counts = sparse.coo_array(cells, (DOCUMENTS, OWN_WORDS)).tocsr()
+    counts.sum_duplicates()
+    return Corpus(
+        HeldDocuments(counts, words, np.arange(DOCUMENTS, dtype=np.uint64) + np.uint64(party << 32)), f"party {party}"
+    )
+
+
+def _corpus() -> Corpus:
+    if not newsgroups_file():
+        return Corpus.concat(list(docstring_parties().values()), name=INSTEAD)
+    return read_corpus(research_file(FILE)).replace(name="20 Newsgroups")
