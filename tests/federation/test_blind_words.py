@@ -232,6 +232,8 @@ def test_bad_exchanges_are_refused_by_name(alone: Alone) -> None:
         assert reason.rstrip(".") in alone.reason()
     assert alone.says(wire.Share(bytes(32), SHARE_NAMES, columns(4))) == wire.Refusal("WrongRound")
     assert isinstance(alone.share(SHARE_NAMES, columns(4, 5)), wire.Accepted)
+    assert isinstance(alone.share(SHARE_NAMES, columns(4, 5)), wire.Accepted)
+    assert alone.share(SHARE_NAMES, columns(4, 6)) == wire.Refusal("AnotherList")
 
 
 def test_a_party_without_the_key_answers_nothing_about_words(five: Mapping[str, Corpus], tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from securetm.corpus.public_words import ranked_words
 from securetm.errors import Refused
 from securetm.federation.party.session import JoinedSession
 from securetm.federation.party.state import PartyState
-from securetm.federation.questions import MARKS, WORDS_KEY, share_identity
+from securetm.federation.questions import MARKS, WORDS_KEY, digest_of_arrays, share_identity
 from securetm.federation.refusal_errors import BadState, QuestionNotAllowed, WrongRound
 from securetm.federation.shared_words import (
     CELLS,
@@ -71,6 +71,7 @@ def share(session: JoinedSession, body: wire.Share) -> tuple[Message, ...]:
         if not own.policy.allows_question(MARKS):
             raise QuestionNotAllowed(MARKS)
         found, register = _found_cells(own, body.state), PinnedRoster(roster)
+        own.store.hold_list(SHARE_NAMES, digest_of_arrays(body.state))  # once in a run: each shows what words a party has
         own.limits.parcel = names_limits(len(own.members), len(found.cells))[1]
         told = names_told(own, found)
         heard = partial(_heard, own, found)
