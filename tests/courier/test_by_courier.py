@@ -83,3 +83,13 @@ def test_runs_without_a_budget_take_the_passes_that_are_stated(profile: str, pas
     run.to_the_end()
     assert run.models() == {run.simulated()}
     check_passes(run, passes)
+
+
+@pytest.mark.slow
+def test_words_that_the_coordinator_never_sees_travel_by_letters(keys: Path, tmp_path: Path) -> None:
+    """Every member's model has the same topics; the coordinator's has numbers in the place of words."""
+    run = ByCourier.of(keys, tmp_path, PLAN.replace("[vocabulary]", '[vocabulary]\nsource = "blind"'))
+    assert run.to_the_end()["rounds"] == 2
+    models = run.models()
+    assert len(models) == 2
+    check_passes(run, passes_of(run.organisations.prepared("numpy").agreement))
