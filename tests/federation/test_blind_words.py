@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,8 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
+from securetm.errors import Failed, Mistake
+from securetm.federation.budget.forecast import check_words, needed_by
 from securetm.federation.coordinator.coordinator import Coordinator, Trained
 from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.folder import RunFolder, begin
@@ -321,7 +323,30 @@ def test_behind_noise_parties_find_their_own_words_and_tell_nobody(five: Mapping
     assert parties.shared == [SHARE_KEY]
 
 
-def noised() -> Plan:
+def test_too_few_documents_are_refused_before_anything_is_spent(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    folder = begin(tmp_path / "run", noised(3.0), five)
+    with pytest.raises(Mistake, match="no word can be found"):
+        check_words(folder.agreement, five)
+    agreement = folder.agreement
+    joint = replace(agreement, plan=replace(agreement.plan, vocabulary=replace(agreement.plan.vocabulary, source="joint")))
+    hidden, listed = needed_by(agreement, 5), needed_by(joint, 5)
+    assert hidden is not None
+    assert listed is not None
+    assert listed.threshold < hidden.threshold < 2 * listed.threshold  # more cells can stand out by chance
+
+
+def test_too_few_columns_end_a_run_before_the_rest_is_spent(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = noised(60.0)
+    plan = replace(plan, model=replace(plan.model, settings={**plan.model.settings, "n_topics": 50}))
+    folder = begin(tmp_path / "run", plan, five)
+    parties = parties_of(folder)
+    with pytest.raises(Failed, match="too few words: the selection found"):
+        coordinated(folder, parties)
+    assert not (folder.coordinator / "vocabulary.txt").exists()
+    parties.close()
+
+
+def noised(epsilon: float = 60.0) -> Plan:
     """With so little noise that words of a few hundred documents are found."""
-    more = {"model": {"name": "moments", "n_topics": 2}, "privacy": {"epsilon": 60.0}}
+    more = {"model": {"name": "moments", "n_topics": 2}, "privacy": {"epsilon": epsilon}}
     return blind(profile="dp-distributed", training__rounds=1, **more)

@@ -17,7 +17,8 @@ from securetm.contracts import Block, NamingThreshold, Profile, Terms, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.public_words import USUAL_LENGTH, ExpectedWords, expected, public_shares
 from securetm.errors import BadSetting, Mistake
-from securetm.federation.questions import JOINT
+from securetm.federation.questions import JOINT, Questions
+from securetm.models.questions.hidden_words import PARTS, BucketSums, required_of_cells
 from securetm.models.questions.word_sums import ROUNDS, USUAL_WORDS, WordSums, required
 from securetm.plans.agreement import Agreement
 from securetm.plans.forecast import (
@@ -31,7 +32,7 @@ from securetm.plans.forecast import (
     forecast,
     under_profile,
 )
-from securetm.plans.profiles import cohort_of, count_of_parties, words_in_sums
+from securetm.plans.profiles import BLIND, cohort_of, count_of_parties, words_in_sums
 from securetm.plans.schema import MOMENTS, TokeniserChoice, VocabularyChoice, hides_documents
 from securetm.wording import counted
 
@@ -45,24 +46,30 @@ _FOUND = 2.33  # deviations above the threshold at which 99 of 100 are found
 
 def needed_by(agreement: Agreement, parties: int | None = None) -> NamingThreshold | None:
     """Returns the threshold of the run's selection of words; None where words are not selected."""
-    if agreement.plan.vocabulary.source != JOINT or agreement.budget is None:
+    source = agreement.plan.vocabulary.source
+    if source not in (JOINT, BLIND) or agreement.budget is None:
         return None
     from securetm.federation.budget.prices import with_words_noise  # with loss distributions, slow to import
 
-    return threshold_of(with_words_noise(agreement).profile, parties)
+    buckets = Questions(agreement).buckets if source == BLIND else 0
+    return threshold_of(with_words_noise(agreement).profile, parties, buckets)
 
 
-def threshold_of(profile: Profile, parties: int | None) -> NamingThreshold | None:
-    """Returns in how many documents a word must be under this profile, of one party or, in a sum, of all."""
+def threshold_of(profile: Profile, parties: int | None, buckets: int = 0) -> NamingThreshold | None:
+    """Returns in how many documents a word must be under this profile, of one party or, in a sum, of all.
+
+    With so many `buckets`, words are hidden.
+    """
     alone = next((found for part in profile.mechanisms if (found := part.naming_threshold()) is not None), None)
     if alone is None or not words_in_sums(profile):
         return alone
     members = tuple(f"party {n}" for n in range(count_of_parties(profile, parties)))
-    route = compile_route(WordSums().terms, profile, cohort_of(profile, members))
+    asked = replace(BucketSums(buckets).terms, part=1 / ROUNDS) if buckets else WordSums().terms  # the whole share either way
+    route = compile_route(asked, profile, cohort_of(profile, members))
     # The deviation of the noise in the mean of all sums of words, in rows of one document: no gain by closed words counts.
     central = max((step.mechanism.total_deviation(step.after) for step in route.steps), default=0.0)
     unit = max(central, route.terms.deviation) * (route.terms.grid or 1.0) / sqrt(ROUNDS) * sqrt(USUAL_WORDS)
-    least = float(required(_LISTED)[_RANK])
+    least = required_of_cells(buckets * PARTS) if buckets else float(required(_LISTED)[_RANK])
     return NamingThreshold(ceil(least * unit), ceil((least + _FOUND) * unit), together=True)
 
 

@@ -288,16 +288,18 @@ class BucketSearch:
         gain = _GAINS[-1] / self._deviation
         alone = last / self._deviation
         together = (self._tops[:, None] + gain / self._deviation * last) / np.sqrt(self._precision + gain**2)
-        over = alone - _required(alone.size)  # all cells were tried together, the open ones of them by the last sum alone
+        over = alone - required_of_cells(
+            alone.size
+        )  # all cells were tried together, the open ones of them by the last sum alone
         counts = heaviest & (alone > _IN_LAST)
-        over = np.where(counts, np.maximum(over, together - _required(self.buckets * PARTS)), over).ravel()
+        over = np.where(counts, np.maximum(over, together - required_of_cells(self.buckets * PARTS)), over).ravel()
         chosen, stand = np.flatnonzero(over > 0), over
         chosen = np.sort(chosen[np.argsort(-stand[chosen], kind="stable")[:most]])
         weights = np.maximum(last.ravel()[chosen], self._deviation)
         return self._open[chosen // PARTS] * PARTS + chosen % PARTS, weights
 
 
-def _required(cells: int) -> float:
+def required_of_cells(cells: int) -> float:
     """By how many deviations one of so many cells must stand out."""
     return -NormalDist().inv_cdf(min(FALSE / 2 / max(cells, 2), 0.5))
 
