@@ -324,7 +324,7 @@ def test_behind_noise_parties_find_their_own_words_and_tell_nobody(five: Mapping
 
 
 def test_too_few_documents_are_refused_before_anything_is_spent(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    folder = begin(tmp_path / "run", noised(3.0), five)
+    folder = begin(tmp_path / "run", noised(0.5), five)
     with pytest.raises(Mistake, match="no word can be found"):
         check_words(folder.agreement, five)
     agreement = folder.agreement
