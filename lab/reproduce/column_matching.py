@@ -22,7 +22,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.readers import read_corpus
 
-WORDS, MOST_SHARE = 2_000, 0.5  # the most frequent ones, but for those in half of all documents
+WORDS, MOST_SHARE = 1_000, 0.5  # the most frequent ones, but for those in half of all documents
 EPSILONS = (None, 8.0, 3.0, 1.0)
 STEPS = 20
 _NEAR = 0.1  # of the logarithm of a frequency: how far two ranks are taken for the same at the beginning
