@@ -79,8 +79,8 @@ def _costs(case: str, way: Way, parties: Mapping[str, Corpus], **more: int) -> l
         folder = begin(Path(place) / "run", plan_from_tables(tables, "the experiment"), parties)
         asked = InProcess({name: make_party(folder, name) for name in folder.members})
         began = time.perf_counter()
-        with coordinator_of(folder, asked, Attendance(), _OnlyWords) as coordinator:
-            found = coordinator.words_alone()
+        with coordinator_of(folder, asked, Attendance()) as coordinator:
+            found = _listed(coordinator)
         seconds = time.perf_counter() - began
         asked.close()
         transcript = Transcript(folder.path / "transcript")
@@ -95,15 +95,12 @@ def _costs(case: str, way: Way, parties: Mapping[str, Corpus], **more: int) -> l
     ]
 
 
-class _OnlyWords(Coordinator):
-    """A coordinator that ends when there is a list."""
-
-    def words_alone(self) -> tuple[str, ...]:
-        """Makes the list and tells it."""
-        self.invite()
-        words = new_words(self)
-        tell_words(self, words)
-        return words
+def _listed(coordinator: Coordinator) -> tuple[str, ...]:
+    """Invites, makes the list and tells it: all of a run that comes before its training."""
+    coordinator.invite()
+    words = new_words(coordinator)
+    tell_words(coordinator, words)
+    return words
 
 
 def _largest() -> list[Row]:

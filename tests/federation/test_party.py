@@ -230,7 +230,7 @@ def test_a_message_to_a_round_that_is_not_open(stage: Stage) -> None:
     stage.refuses(wire.Forward(bytes(32), b"parcel"), "UnknownRound", "0000")
     ask = stage.played.ask("train", stage.played.fresh())
     stage.answers(ask)
-    stage.refuses(wire.Forward(ask.round_id, b"parcel"), "Malformed", "coordinator")
+    stage.refuses(wire.Forward(ask.round_id, b"parcel"), "AnotherVersion", "version 112")
     stage.refuses(wire.Forward(ask.round_id, head(1) + b"parcel"), "UnexpectedMessage", "coordinator")
     stage.still_works()
 
