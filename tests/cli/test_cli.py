@@ -177,11 +177,12 @@ def test_transform(demo: Said, here: Path) -> None:
     assert all(len(row) == 3 and sum(row) == pytest.approx(1, abs=1e-4) for row in found["documents"])
 
 
-def test_transform_counts_the_documents_of_which_it_knows_no_word(demo: Said, here: Path) -> None:
+def test_transform_counts_the_documents_of_which_it_knows_no_word(demo: Said, here: Path, tmp_path: Path) -> None:
     """The table shows the first twenty documents, so a sentence counts all; JSON says of each how many words are known."""
     texts = ["a boat on the river, a boat on the lake"] * 21 + ["quux xyzzy"]
-    Path("late.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
-    said = securetm("transform", "runs/demo", "late.jsonl", "--json")
+    late = tmp_path / "late.jsonl"  # not among the files of all tests, which hints speak of
+    late.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
+    said = securetm("transform", "runs/demo", str(late), "--json")
     assert "1 of 22 documents has no word that the model knows" in " ".join(said.err.split())
     assert said.json["known_words"] == [4] * 21 + [0]
     assert said.json["without_known_words"] == [21]
