@@ -6,11 +6,11 @@ alone in each cell. Noised sums: cells that stand out are columns, and nobody te
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from securetm.contracts import Answer, Roster, State
+from securetm.contracts import Roster
 from securetm.errors import Failed
 from securetm.federation.budget.forecast import MORE_WORDS
 from securetm.federation.questions import BUCKET_SUMS, BUCKETS, FEWEST_PARTIES, MARKS
@@ -24,7 +24,6 @@ from securetm.models.questions.hidden_words import (
     cell_name,
     frequent_buckets,
 )
-from securetm.models.questions.words import total_of
 from securetm.sessions.group_key import SecretCoordinatorSetup
 from securetm.sessions.identities import PinnedRoster
 from securetm.sessions.names import NamesCoordinatorExchange
@@ -33,7 +32,7 @@ from securetm.sessions.session_memory import SessionMemory
 if TYPE_CHECKING:
     from securetm.federation.coordinator.rounds import Rounds
 
-_SUM = "sum-of-buckets-{}"
+SUM_OF_BUCKETS = "sum-of-buckets-{}"
 _ROOM = 8  # one more bucket is asked about for so many words, because some hold several words and get no column
 
 
@@ -74,32 +73,10 @@ def _noised(rounds: Rounds) -> tuple[str, ...]:
     """Columns that stand out of noised sums. What was opened is kept before the next sum is asked for."""
     search = BucketSearch(rounds.questions.buckets)
     for number in range(len(SHARES)):
-        search.take(_opened(rounds, number, search.about))
+        search.take(rounds.ask_and_keep(SUM_OF_BUCKETS.format(number), BUCKET_SUMS, search.about))
     cells, weights = search.found(rounds.agreement.plan.vocabulary.max_words)
     rounds.frequencies = weights / max(weights.sum(), 1e-300) if len(weights) else None
-    rounds.store.drop_states(_SUM.format("*"))
     return tuple(cell_name(cell) for cell in cells.tolist())
-
-
-def _opened(rounds: Rounds, number: int, about: State) -> Answer:
-    """The sum that was opened before this start, or a new one: no party answers the same question twice."""
-    kept = rounds.store.kept_state(_SUM.format(number))
-    if kept is None:
-        answer = rounds.ask(BUCKET_SUMS, about, keep=True)
-        facts: dict[str, Any] = {"deviation": answer.deviation, "serial": rounds.serial, "numbers": rounds.numbers}
-        rounds.store.keep_state(_SUM.format(number), dict(total_of(answer)), facts)
-        return answer
-    total, facts = kept
-    if rounds.serial < int(facts["serial"]):
-        rounds.serial, rounds.numbers = int(facts["serial"]), dict(facts["numbers"])
-    return Answer(total, deviation=float(facts["deviation"]))
-
-
-def recall_sums(rounds: Rounds) -> None:
-    """Goes on after the sums that were opened before this start."""
-    for number in range(len(SHARES)):
-        if rounds.store.kept_state(_SUM.format(number)) is not None:
-            _opened(rounds, number, {})
 
 
 def _register(rounds: Rounds) -> PinnedRoster:

@@ -211,6 +211,29 @@ class Rounds:
         self.watch.opened(self.serial, seen)
         return answer
 
+    def ask_and_keep(self, name: str, question: str, state: State) -> Answer:
+        """The sum that was opened under this name before this start, or a new one, which is kept before anything follows it.
+
+        No party answers the same question twice.
+        """
+        answer = self.kept_answer(name)
+        if answer is None:
+            answer = self.ask(question, state, keep=True)
+            assert answer.total is not None
+            facts = {"deviation": answer.deviation, "serial": self.serial, "numbers": self.numbers}
+            self.store.keep_state(name, dict(answer.total), facts)
+        return answer
+
+    def kept_answer(self, name: str) -> Answer | None:
+        """Goes on after the sum that was opened under this name before this start, if there is one."""
+        kept = self.store.kept_state(name)
+        if kept is None:
+            return None
+        total, facts = kept
+        if self.serial < facts["serial"]:
+            self.serial, self.numbers = int(facts["serial"]), dict(facts["numbers"])
+        return Answer(total, deviation=float(facts["deviation"]))
+
     def _least(self, asked: Collection[str]) -> Least:
         """What the sum must hold so that every party that is asked answers: the most that any of them demands."""
         demands = [self._demands.get(member, Least()) for member in asked]

@@ -6,20 +6,21 @@ import json
 
 import numpy as np
 
-from securetm.contracts import Answer, Array
+from securetm.contracts import Array
 from securetm.corpus.public_words import ranked_words
 from securetm.errors import Failed
 from securetm.federation.budget.forecast import MORE_WORDS, needed_by
-from securetm.federation.coordinator.hidden_words import columns, recall_sums
+from securetm.federation.coordinator.hidden_words import SUM_OF_BUCKETS, columns
 from securetm.federation.coordinator.rounds import Rounds
 from securetm.federation.folder import ChangedFile
 from securetm.federation.questions import FREQUENCIES, JOINT, MOST_CANDIDATES, MOST_WORD_BYTES, WORDS
 from securetm.federation.store import write_bytes
 from securetm.federation.wire import wire
+from securetm.models.questions.hidden_words import SHARES
 from securetm.models.questions.word_sketch import words_in
 from securetm.models.questions.word_sums import ROUNDS as ROUNDS_OF_WORDS
 from securetm.models.questions.word_sums import WordSearch, found_words
-from securetm.models.questions.words import EmptyVocabulary, choose_vocabulary, merge_words, total_of
+from securetm.models.questions.words import EmptyVocabulary, choose_vocabulary, merge_words
 from securetm.plans.forecast import WORDS_A_TOPIC, least_words
 from securetm.plans.profiles import BLIND, words_in_sums
 from securetm.plans.schema import USUAL_LANGUAGE, Plan
@@ -63,7 +64,8 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
     write_bytes(store.folder / "vocabulary.txt", "\n".join(words).encode())
     _keep(rounds, KEPT_AS, words)
     store.drop(COUNTED_AS)
-    store.drop_states(SUM_OF_WORDS.format("*"))
+    for name in (SUM_OF_WORDS, SUM_OF_BUCKETS):
+        store.drop_states(name.format("*"))
     return words
 
 
@@ -117,9 +119,9 @@ def recall_words(rounds: Rounds) -> None:
     """Goes on after what was asked about words before this start and is kept, so that the record of it stays."""
     for name in (COUNTED_AS, KEPT_AS):
         _kept(rounds, name)
-    for number in range(ROUNDS_OF_WORDS):
-        _kept_sum(rounds, number)
-    recall_sums(rounds)
+    for number in range(max(ROUNDS_OF_WORDS, len(SHARES))):
+        for name in (SUM_OF_WORDS, SUM_OF_BUCKETS):
+            rounds.kept_answer(name.format(number))
 
 
 def tell_words(rounds: Rounds, words: tuple[str, ...], *, candidates: bool = False) -> None:
@@ -156,24 +158,8 @@ def _searched(rounds: Rounds) -> WordSearch:
     ranked = ranked_words(plan.vocabulary.language or USUAL_LANGUAGE, plan.tokeniser.make())  # the most frequent first
     search = WordSearch(tuple(dict.fromkeys((*ranked, *base))))
     for number in range(ROUNDS_OF_WORDS):
-        answer = _kept_sum(rounds, number)
-        if answer is None:
-            answer = rounds.ask(JOINT, search.about, keep=True)
-            facts = {"deviation": answer.deviation, "serial": rounds.serial, "numbers": rounds.numbers}
-            rounds.store.keep_state(SUM_OF_WORDS.format(number), dict(total_of(answer)), facts)
-        search.take(answer)
+        search.take(rounds.ask_and_keep(SUM_OF_WORDS.format(number), JOINT, search.about))
     return search
-
-
-def _kept_sum(rounds: Rounds, number: int) -> Answer | None:
-    """Returns the sum that was opened before this start, if there is one."""
-    kept = rounds.store.kept_state(SUM_OF_WORDS.format(number))
-    if kept is None:
-        return None
-    total, facts = kept
-    if rounds.serial < facts["serial"]:
-        rounds.serial, rounds.numbers = int(facts["serial"]), dict(facts["numbers"])
-    return Answer(total, deviation=float(facts["deviation"]))
 
 
 def chosen(
