@@ -21,6 +21,7 @@ from securetm.credentials.keys import Keys
 from securetm.credentials.roster import COORDINATOR, FederationRoster, check_address, proposed_name, write_roster
 from securetm.credentials.strict_toml import quoted
 from securetm.errors import Mistake
+from securetm.federation.folder import check_lists
 from securetm.federation.soundness import check_answerable
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of, read_profile
@@ -196,6 +197,7 @@ def make_trial(path: Path, profile: str, rounds: int, stages: Stages, *, host: s
     check_address(plan.address, "the command")
     agreement = agree(plan.recommended().plan)
     check_answerable(agreement, agreement.profile.minimum_parties)
+    check_lists(agreement)  # what this installation cannot run is not written
     stages.stage("reading docstrings", 1)
     texts = {proposed_name(party): found for party, found in some_docstrings(DOCUMENTS).items()}
     trial = TrialFolder(path, tuple(sorted(texts)))

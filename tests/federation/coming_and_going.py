@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from securetm.federation.coordinator.status import RunStatus
 from securetm.federation.folder import RunFolder
 from securetm.federation.party.party import Party
+from securetm.federation.questions import TRAIN
 from securetm.federation.simulation.simulation import make_party
 
 
@@ -21,6 +22,9 @@ class ComingAndGoing:
     before_wave: Callable[[int], None] = lambda _: None
     waves: int = 0
     garbled: str = ""  # a party whose replies are nonsense
+    slow: str = ""  # a party whose answers to the questions of the training come after the deadline
+    takes: float = 64.25  # seconds that they take
+    late: dict[str, list[float]] = field(default_factory=dict)  # as the network's parties note it
     here: set[str] = field(default_factory=set)
     _parties: dict[str, Party] = field(default_factory=dict)
     _alone: threading.Lock = field(default_factory=threading.Lock)
@@ -53,6 +57,9 @@ class ComingAndGoing:
         for name, message in requests.items():
             if name in self.here:
                 reply = self._parties[name].handle(message)
+                if name == self.slow and self._parties[name].heard == TRAIN:
+                    self.late.setdefault(name, []).append(self.takes)
+                    continue
                 yield name, reply[::-1] if name == self.garbled else reply
 
     def present(self) -> frozenset[str]:

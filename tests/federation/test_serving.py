@@ -15,7 +15,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed, Mistake
 from securetm.federation.budget.prices import PlannedSpending
 from securetm.federation.coordinator import training
-from securetm.federation.coordinator.serving import NoProgress, Serving, TooFewCame, served_folder
+from securetm.federation.coordinator.serving import AnswersTooLate, NoProgress, Serving, TooFewCame, served_folder
 from securetm.federation.coordinator.status import EventLog, RunStatus
 from securetm.federation.folder import LOG, RESULT, RunFolder, begin
 from securetm.federation.simulation.simulation import execute
@@ -28,6 +28,7 @@ from securetm.stages import Unwatched
 from ..quick_part import quick
 from .coming_and_going import ComingAndGoing
 from .conftest import FIVE, small_plan
+from .private import private_plan
 
 COMMAND = "securetm serve plan.toml"
 
@@ -67,7 +68,7 @@ class Site:
         status = RunStatus("served", "prodlda", "masked", folder.members, EventLog(self.path / LOG), spending.after)
         self.parties.status = status
         self.parties.come(*self.parties.here)
-        return Serving(folder, self.parties, status, settings, COMMAND)
+        return Serving(folder, self.parties, status, settings, COMMAND, late=self.parties.late)
 
     def events(self, name: str) -> list[dict[str, Any]]:
         lines = map(json.loads, (self.path / LOG).read_text().splitlines())
@@ -319,6 +320,29 @@ def test_a_party_that_does_not_come_ends_it_by_name_and_it_goes_on_later(site: S
     site.parties.come("south")
     site.serving().run()
     assert site.model == model
+
+
+def test_an_interval_above_the_deadline_is_refused_by_name_and_a_longer_deadline_cures_it(
+    five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    site = Site(tmp_path, private_plan(tmp_path, "dp-distributed", training__rounds=2, privacy__unit="document"), five)
+    site.parties.come(*FIVE)
+    site.parties.slow = "south"
+    with pytest.raises(AnswersTooLate, match="the answers of south came after the deadline of 60 seconds") as late:
+        site.serving(deadline=60.0).run()
+    assert "deadline = 128" in late.value.advice()
+    assert COMMAND in late.value.advice()
+    assert [event["missing"] for event in site.events("session_ended")] == ["south", "south"]
+    site.parties.slow = ""
+    assert site.serving(deadline=128.0).run()["rounds"] == 2
+    site.parties.close()
+
+
+def test_without_a_budget_late_answers_end_nothing_before_patience_does(site: Site) -> None:
+    site.parties.come(*FIVE)
+    site.parties.slow = "south"
+    with pytest.raises(NoProgress, match="south"):
+        site.serving(patience=0.0).run()
 
 
 @pytest.mark.slow

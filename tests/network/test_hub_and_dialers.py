@@ -100,6 +100,28 @@ def test_a_party_that_leaves_while_it_answers_sends_nothing(meeting: Meeting) ->
     assert parties.ended == {"north": False}
 
 
+def test_a_reply_after_the_deadline_is_dropped_and_noted(meeting: Meeting) -> None:
+    hub, free = meeting.hub(), threading.Event()
+    hub.start()
+    asked = hub.parties(0.05)
+
+    def answer(request: bytes) -> bytes:
+        assert request == b"again" or free.wait(PATIENCE)
+        return request
+
+    with Parties() as parties:
+        parties.run(meeting.dialer("north"), answer)
+        assert hub.wait_for(("north",), PATIENCE) == {"north"}
+        assert list(asked.ask({"north": b"a question"}, 1_000)) == []
+        assert not asked.late
+        free.set()
+        # it comes after the late one
+        assert list(hub.parties(PATIENCE).ask({"north": b"again"}, 1_000)) == [("north", b"again")]
+        assert [len(seconds) for seconds in asked.late.values()] == [1]
+        assert min(asked.late["north"]) > 0.05
+        hub.close(finished=True)
+
+
 def test_grpc_knows_every_option_that_it_is_given() -> None:
     """It ignores the others without a word."""
     library = Path(cygrpc.__file__).read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,14 @@ def test_the_roster_is_signed_and_accepted_by_all_of_them_with_their_own_keys(tr
     for name, home in homes(trial).items():
         check_accepted(home, roster)
         check_own(name, Keys.open(home / KEYS), roster, now_utc())
+
+
+def test_a_plan_that_this_installation_cannot_run_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "wordfreq", None)  # as where it is not installed
+    said = securetm("init", str(tmp_path / "trial"), "--profile", "dp-distributed")
+    assert said.code == 2
+    assert "pip install 'securetm[languages]'" in said.err
+    assert not (tmp_path / "trial").exists()
 
 
 def test_what_is_secret_is_its_owners_alone(trial: TrialFolder) -> None:

@@ -7,6 +7,7 @@ like the one of a simulated run; what only parties know is not there, and null i
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -126,7 +127,7 @@ def operated(
     try:
         status.address = f"{choice.listen.rpartition(':')[0]}:{port}"
         parties = hub.parties(choice.deadline)
-        serving = Serving(folder, parties, status, choice, command, parties.arrivals)
+        serving = Serving(folder, parties, status, choice, command, parties.arrivals, parties.late)
         status.log.write("started", run=status.run, address=status.address, round=status.done)
         yield serving
         ended = True
@@ -157,6 +158,19 @@ class NoProgress(SecuretmError):
     problem: str
     command: str
     hint = "`serve.jsonl` in the run's folder says which party did what; mend it and go on with `{command}`"
+
+
+class AnswersTooLate(SecuretmError):
+    """the answers of {parties} came after the deadline of {deadline} seconds, again and again"""
+
+    parties: str
+    deadline: str
+    enough: str
+    command: str
+    hint = (
+        "under a budget answers leave at a fixed interval, which is long on a slow machine: write deadline = {enough} under "
+        "[coordinator] of the plan, and go on with `{command}`; nothing is lost, and nothing is paid twice"
+    )
 
 
 class TooFewCame(SecuretmError):
@@ -192,6 +206,7 @@ class Serving:
     choice: CoordinatorChoice
     command: str  # that goes on with the run
     arrivals: Mapping[str, float] = field(default_factory=dict)  # seconds after its request, of each party's last reply
+    late: dict[str, list[float]] = field(default_factory=dict)  # the same of replies after the deadline, since a round was kept
     _failed: int = 0  # sessions since a round was kept
     _failing: float = 0.0  # since when, without the time in which parties were missing
 
@@ -272,6 +287,7 @@ class Serving:
                 return problem
             if (now := rounds_kept(self.folder.coordinator)) > kept or isinstance(problem, NewSessionWanted):
                 kept, self._failed = now, 0
+                self.late.clear()
             else:
                 self._pause_after(problem)
 
@@ -281,6 +297,7 @@ class Serving:
         That time begins with the first failure: how long its answers took before it is no sign of one. It has no part in which
         parties were waited for.
         """
+        self._check_deadline()
         self._failed += 1
         if self._failed == 1:
             self._failing = time.monotonic()
@@ -291,6 +308,13 @@ class Serving:
             raise NoProgress(round(self.choice.patience), self._failed, said, self.command)
         # A party that breaks every session must not keep everybody busy.
         time.sleep(min(_PAUSE * 2 ** (self._failed - 2), _LONGEST_PAUSE, self.choice.patience))
+
+    def _check_deadline(self) -> None:
+        """Stops by name where a budget is spent and a party was late twice: its interval never becomes shorter."""
+        late = {name: max(seconds) for name, seconds in sorted(self.late.items()) if len(seconds) > 1}
+        if late and self.folder.agreement.budget is not None:
+            enough = 2 ** math.ceil(math.log2(max(late.values())))  # intervals are powers of two
+            raise AnswersTooLate(", ".join(late), f"{self.choice.deadline:g}", f"{enough:g}", self.command)
 
     def _session(self) -> Trained | Exception:
         """Runs one session. Returns the model, or why the session ended before it."""

@@ -88,6 +88,7 @@ class Asked:
     digest: bytes
     most: int  # bytes of the reply
     reply: Future[Spool | None]
+    late: Callable[[], None] = lambda: None  # is called when the reply comes and nobody waits for it any more
 
     def settle(self, reply: Spool | None) -> None:
         """Gives the reply to whoever waits for it, or nothing where there will be none."""
@@ -184,6 +185,8 @@ class Connected:
         spool, self._spool, self._arriving, self.asked = self._spool, None, None, None
         if spool is not None:
             asked.settle(spool)
+        else:
+            asked.late()
         self.idle(self)
 
 

@@ -11,7 +11,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Collection, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass, field
@@ -107,12 +107,13 @@ class Hub:
             self._changed.wait_for(lambda: wanted <= self.present() or bool(self._closing), timeout)
         return wanted & self.present()
 
-    def begin(self, requests: Mapping[str, bytes], most: int) -> dict[str, Asked]:
-        """Begins to send every party its request. Replies may have at most so many bytes."""
+    def begin(self, requests: Mapping[str, bytes], most: int, late: Callable[[str], None] = lambda _: None) -> dict[str, Asked]:
+        """Begins to send every party its request. Replies may have so many bytes at most; `late` hears whose came too late."""
         digests = {id(request): hashlib.sha256(request).digest() for request in {id(r): r for r in requests.values()}.values()}
         self._number += 1
         wave = {
-            name: Asked(self._number, request, digests[id(request)], most, Future[Any]()) for name, request in requests.items()
+            name: Asked(self._number, request, digests[id(request)], most, Future[Any](), partial(late, name))
+            for name, request in requests.items()
         }
         self._soon(self._ask, dict(wave))
         return wave
@@ -268,15 +269,20 @@ class NetworkParties:
     hub: Hub
     deadline: float  # seconds, for a request and its reply
     arrivals: dict[str, float] = field(default_factory=dict)  # seconds after its request, of each reply of the last wave
+    late: dict[str, list[float]] = field(default_factory=dict)  # the same of replies that came when nobody waited any more
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:
         """Sends the requests, and yields the replies that came in time, in the order of the roster."""
         begun = time.monotonic()
         self.arrivals.clear()
-        wave = self.hub.begin(requests, most)
 
         def note(name: str, _: Future[Any]) -> None:
             self.arrivals[name] = time.monotonic() - begun
+
+        def came_late(name: str) -> None:
+            self.late.setdefault(name, []).append(time.monotonic() - begun)
+
+        wave = self.hub.begin(requests, most, came_late)
 
         for name, asked in wave.items():
             asked.reply.add_done_callback(partial(note, name))
