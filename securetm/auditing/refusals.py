@@ -324,7 +324,7 @@ class ViolatingCoordinator(Coordinator):
 
     def assess(self, state: State) -> dict[str, float]:
         """Asks forbidden questions instead of judging its model."""
-        if self.blind:  # then the parties judge their model
+        if self.parties_open:  # then the parties judge their model
             return super().assess(state)
         asked = self._begin_again()
         other = {**asked, "weights": asked["weights"] * 2}

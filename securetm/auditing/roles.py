@@ -108,7 +108,7 @@ class MaliciousCoordinator(Coordinator):
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
         """One question to all parties. An answer about other weights counts as that of no document: the model stays."""
-        if question != TRAIN or self.numbers.get(TRAIN, 0) >= self.rounds or self.blind:
+        if question != TRAIN or self.numbers.get(TRAIN, 0) >= self.rounds or self.parties_open:
             return super().ask(question, state, keep=keep)
         if self.attack.malicious_state is None:
             raise broken_attack(self.attack.name, "a malicious_state for its coordinator")

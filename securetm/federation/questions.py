@@ -314,7 +314,7 @@ def _checked_buckets(state: State, questions: Questions) -> Array:
     if set(state) != {OPEN} or found.dtype != np.int32 or found.ndim != 1 or (np.diff(found) <= 0).any():
         raise BadState("the list of buckets has no such form")
     most = MOST_OPEN_A_WORD * questions.agreement.plan.vocabulary.max_words
-    if not 1 <= len(found) <= most or found[0] < 0 or found[-1] >= questions.buckets:
+    if not 1 <= len(found) <= most or found[0] < 0 or found[-1] >= questions.buckets + most:  # beyond all buckets is room
         raise BadState("the list of buckets is too long, or names one that there is not")
     return np.asarray(found)
 

@@ -175,6 +175,8 @@ class Agreement:
         read = {**public["embeddings"], "model": bool(self.plan.embeddings.model)}  # the weights' digest stands beside it
         public["embeddings"] = read if self.model.embedding_size else {}
         public["vocabulary"]["file"] = list(self.words or self.base_words)
+        if not self.plan.vocabulary.told_at_the_end:  # plans of before have no such setting
+            del public["vocabulary"]["told_at_the_end"]
         public["tokeniser"] = without_usual(public["tokeniser"])
         public["tokeniser"]["stop_words"] = list(self.stop_words) if isinstance(self.stop_words, tuple) else self.stop_words
         return digest(public)

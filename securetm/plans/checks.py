@@ -11,6 +11,7 @@ from securetm.corpus.text_embeddings import USUAL_SIZE
 from securetm.corpus.word_vectors import GLOVE, SENTENCE
 from securetm.errors import Unsound
 from securetm.models.moments import Moments, check_pairs
+from securetm.plans.profiles import BLIND
 from securetm.plans.schema import MOMENTS, NO_VECTORS, NUMBERS, PLAIN, PUBLIC, CorpusChoice, Plan
 from securetm.settings import require
 
@@ -156,6 +157,9 @@ def _of_words_and_length(plan: Plan, profile: Profile) -> Iterator[_Fault]:
     yield bool(earlier) and own.file != earlier, "vocabulary.file", beside
     unsound = f"is not sound under profile {profile.name!r}, which allows {', '.join(allowed)}"
     yield own.source not in allowed, "vocabulary.source", unsound
+    tells = own.source == BLIND and profile.budget is None and profile.aggregation.opened_by == "coordinator"
+    untold = "needs a blind list whose exact sums the coordinator opens: nobody else has all words and a use for them"
+    yield own.told_at_the_end and not tells, "vocabulary.told_at_the_end", untold
     by_person = profile.budget is not None and plan.privacy.unit in ("", Unit.PERSON.value)  # open: as the documents say
     nobodys = "means nothing, because the budget is not each person's"
     yield bool(plan.training.persons) and not by_person, "training.persons", nobodys

@@ -184,6 +184,7 @@ class VocabularyChoice:
     )
     min_documents: Annotated[int, at_least(1)] = 5  # that a word is in at least
     max_share: Annotated[float, _SHARE] = 0.5  # of all documents that a word is in at most
+    told_at_the_end: bool = False  # whether the parties tell the coordinator the words of `blind` when the training has ended
 
     @property
     def language(self) -> str | None:

@@ -49,7 +49,7 @@ class Case:
         return self.profile.startswith("dp")
 
     @property
-    def blind(self) -> bool:
+    def parties_open(self) -> bool:
         """Whether the coordinator sees no model."""
         return self.profile in ("bfv", "ckks")
 
@@ -60,7 +60,7 @@ class Case:
 
     def site(self, folder: Path) -> Site:
         """The files of this run."""
-        told = self.paid or self.blind
+        told = self.paid or self.parties_open
         words = folder.parent / f"{folder.name} words"
         site = Site.of(
             folder,

@@ -57,7 +57,7 @@ def test_any_role_may_start_again_at_any_moment(
     campaign.finish()
     print(case, campaign.befell, result(site)["rounds"])
     found = models(site)
-    assert len(found) == 5 + (not case.blind)
+    assert len(found) == 5 + (not case.parties_open)
     assert len(set(found.values())) == 1
     if case.repeats:
         assert found == undisturbed[case]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,16 +13,18 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.errors import Failed, Mistake
+from securetm.errors import BadSetting, Failed, Mistake
 from securetm.federation.budget.forecast import check_words, needed_by
 from securetm.federation.coordinator.coordinator import Coordinator, Trained
+from securetm.federation.coordinator.hidden_words import TOLD, take_words, told_words
 from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import BUCKET_SUMS, BUCKETS, MARKS, TRAIN, WORDS_KEY, Questions, share_identity
 from securetm.federation.refusal_errors import BadState
+from securetm.federation.release import released_model
 from securetm.federation.shared_words import NAME, SHARE_KEY, SHARE_NAMES, about_names
 from securetm.federation.simulation.simulation import InProcess, make_party
-from securetm.federation.store import CoordinatorStore
+from securetm.federation.store import CoordinatorStore, read_arrays
 from securetm.federation.transcript import Watch
 from securetm.federation.wire import wire
 from securetm.models.questions.hidden_words import KEY, OPEN, PARTS, STAGE, cell_name, hashed, opened
@@ -31,6 +34,7 @@ from securetm.plans.schema import Plan
 from .conftest import SUBJECTS, small_plan
 
 RARE = "zyzzyvacanary"  # of one party
+PROFILES = ("masked", "bfv")
 
 
 class Killed(Exception):
@@ -43,12 +47,12 @@ class Heard:
 
     inside: InProcess
     seen: list[bytes] = field(default_factory=list)
-    dies_before: str = ""  # the question before which the coordinator is killed
+    dies_before: str = ""  # the question, or other message, before which the coordinator is killed
     shared: list[str] = field(default_factory=list)  # the purposes of exchanges among the parties
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:
         body = wire.unpack_request(next(iter(requests.values())))[1]
-        if isinstance(body, wire.Ask) and body.question == self.dies_before:
+        if self.dies_before == (body.question if isinstance(body, wire.Ask) else type(body).__name__):
             raise Killed()
         if isinstance(body, wire.Share):
             self.shared.append(body.purpose)
@@ -89,9 +93,12 @@ def parties_of(folder: RunFolder, **more: object) -> Heard:
     return Heard(InProcess({name: make_party(folder, name) for name in folder.members}), **more)  # type: ignore[arg-type]
 
 
-def test_a_blind_model_is_bit_for_bit_that_of_the_same_list(with_rare: Mapping[str, Corpus], tmp_path: Path) -> None:
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_blind_model_is_bit_for_bit_that_of_the_same_list(
+    profile: str, with_rare: Mapping[str, Corpus], tmp_path: Path
+) -> None:
     """A list is in the order of its words, so the same documents are written once more in the names of the columns."""
-    folder = begin(tmp_path / "blind", blind(), with_rare)
+    folder = begin(tmp_path / "blind", blind(profile=profile), with_rare)
     parties = parties_of(folder)
     trained = coordinated(folder, parties)
     words = (folder.party("north") / "vocabulary.txt").read_text("utf-8").split("\n")
@@ -109,19 +116,22 @@ def test_a_blind_model_is_bit_for_bit_that_of_the_same_list(with_rare: Mapping[s
     listed = tmp_path / "words.txt"
     listed.write_text("\n".join(trained.vocabulary), "utf-8")
     public = {"vocabulary__source": "file", "vocabulary__file": str(listed), "origins__vocabulary": "made up"}
-    other = begin(tmp_path / "listed", blind(**public), renamed)
+    other = begin(tmp_path / "listed", blind(profile=profile, **public), renamed)
     parties = parties_of(other)
     same = coordinated(other, parties)
     parties.close()
     assert same.vocabulary == trained.vocabulary
-    assert same.state.keys() == trained.state.keys()
-    assert all(np.array_equal(same.state[name], trained.state[name]) for name in same.state)
+    for name in folder.members:
+        learned, listed = (read_arrays(released_model(one.party(name)), bare=True)[0] for one in (folder, other))
+        assert learned.keys() == listed.keys()
+        assert all(np.array_equal(learned[array], listed[array]) for array in learned if array != "words")
 
 
+@pytest.mark.parametrize("profile", PROFILES)
 def test_no_channel_of_the_coordinator_holds_a_word_or_a_hash_that_a_guess_could_check(
-    with_rare: Mapping[str, Corpus], tmp_path: Path
+    profile: str, with_rare: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
-    folder = begin(tmp_path / "blind", blind(), with_rare, with_content=True)
+    folder = begin(tmp_path / "blind", blind(profile=profile), with_rare, with_content=True)
     parties = parties_of(folder)
     trained = coordinated(folder, parties)
     key = parties.inside.parties["north"].questions.key
@@ -136,6 +146,9 @@ def test_no_channel_of_the_coordinator_holds_a_word_or_a_hash_that_a_guess_could
             assert guess not in seen, word
     assert key not in seen
     columns = set(trained.vocabulary)
+    if profile == "bfv":  # not even where a column lies
+        assert trained.vocabulary == tuple(map(cell_name, range(len(columns))))
+        return
     everybody = hashed(tuple(words), key, Questions(folder.agreement).buckets)
     assert sum(cell_name(cell) in columns for cell in everybody.cells) > len(columns) / 4  # with the key all of them are read
     hits = [
@@ -155,11 +168,12 @@ def hashes_of(word: str) -> Iterator[bytes]:
         yield made.hexdigest()[:16].encode()
 
 
-@pytest.mark.parametrize("question", [BUCKETS, MARKS, TRAIN])
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("question", [BUCKETS, MARKS, "Adopt", TRAIN])
 def test_a_coordinator_that_was_killed_goes_on_with_the_same_key_and_columns(
-    question: str, five: Mapping[str, Corpus], tmp_path: Path
+    question: str, profile: str, five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
-    folder = begin(tmp_path / "run", blind(), five)
+    folder = begin(tmp_path / "run", blind(profile=profile), five)
     parties = parties_of(folder, dies_before=question)
     with pytest.raises(Killed):
         coordinated(folder, parties)
@@ -171,6 +185,45 @@ def test_a_coordinator_that_was_killed_goes_on_with_the_same_key_and_columns(
     parties.close()
     assert trained.rounds == 3
     assert len(trained.vocabulary) > 25
+
+
+def test_the_coordinator_is_told_the_words_at_the_end_where_the_plan_says_so(
+    five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    folder = begin(tmp_path / "run", blind(vocabulary__told_at_the_end=True), five)
+    parties = parties_of(folder)
+    trained = coordinated(folder, parties)
+    words = (folder.party("north") / "vocabulary.txt").read_text("utf-8").split("\n")
+    assert list(trained.vocabulary) == words
+    store = CoordinatorStore(folder.coordinator)
+    made = folder.members, folder.agreement, parties, store, OperatingSystem(), Watch(), folder.keys
+    again = Coordinator(*made, holds=folder.holds)
+    before = again.ended_before()
+    assert before is not None
+    assert before.vocabulary == trained.vocabulary  # also after a new start
+    again.questions.adopt(tuple(map(cell_name, range(len(words)))))
+    for told in (("one", "other"), (*words[:-1], words[0]), (*words[1:], words[0])):
+        again.store.put(TOLD, json.dumps(words).encode())
+        take_words(again, "west", ("\n".join(told).encode(),))
+        assert told_words(again, ("0000001",)) == ("0000001",)  # of parties that tell different ones none is believed
+    take_words(again, "north", ("\n".join(words).encode(),))
+    assert told_words(again, ("0000001",)) == ("0000001",)
+    assert [name for (name,) in store.rows("SELECT name FROM refusals")] == ["NamesDisagree"] * 4
+    parties.close()
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"vocabulary__source": "joint"},
+        {"profile": "bfv"},
+        {"profile": "dp-distributed", "model": {"name": "moments", "n_topics": 2}, "privacy": {"epsilon": 3.0}},
+    ],
+)
+def test_words_are_told_only_where_the_coordinator_could_use_all_of_them(more: dict[str, object]) -> None:
+    with pytest.raises(BadSetting, match="told_at_the_end"):
+        blind(vocabulary__told_at_the_end=True, **more)
 
 
 # ---- one party, and a coordinator that lies -----------------------------------------------------------------------
@@ -236,6 +289,23 @@ def test_bad_exchanges_are_refused_by_name(alone: Alone) -> None:
     assert isinstance(alone.share(SHARE_NAMES, columns(4, 5)), wire.Accepted)
     assert isinstance(alone.share(SHARE_NAMES, columns(4, 5)), wire.Accepted)
     assert alone.share(SHARE_NAMES, columns(4, 6)) == wire.Refusal("AnotherList")
+
+
+def test_hostile_lists_of_columns_are_refused_by_name_before_words_are_made_of_them(alone: Alone) -> None:
+    assert isinstance(alone.share(SHARE_NAMES, columns(4, 5)), wire.Accepted)
+    hostile = {
+        "ten million columns": (b"\n".join(b"%07x" % n for n in range(10**7)), "Malformed", "bytes"),
+        "more than the plan has": (b"\n".join(b"%07x" % n for n in range(2001)), "BadState", "longer than the plan"),
+        "one word of a megabyte": (b"a" * (1 << 20), "Malformed", "bytes"),
+        "one of ten kilobytes": (b"a" * 10_000, "BadWordList", ""),
+        "no text": (b"\xff\xfe\x00" * 9, "BadWordList", ""),
+        "empty": (b"", "BadState", ""),
+        "words": (b"court\njudge", "BadState", "not those that the parties named"),
+        "columns nobody named": (b"0000004\n0000005", "BadState", "not those that the parties named"),
+    }
+    for what, (words, name, why) in hostile.items():
+        assert alone.says(wire.Adopt(words, False)) == wire.Refusal(name), what
+        assert why in alone.reason(), what
 
 
 def test_a_party_without_the_key_answers_nothing_about_words(five: Mapping[str, Corpus], tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_coordinator_that_promises_and_opens_less_gets_nothing_from_any_party(
     site.parties.away = {"north"}
     with pytest.raises((Refused, PartyRefused)):
         forgetful(coordinator).ask(TRAIN, state)
-    name = "TooFewInSum" if coordinator.blind else "TooFewSurvivors"
+    name = "TooFewInSum" if coordinator.parties_open else "TooFewSurvivors"
     assert any(name in [found for found, _ in refusals(party)] for party in site.parties.inside.parties.values())
 
 

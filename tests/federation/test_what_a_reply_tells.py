@@ -133,7 +133,7 @@ def overheard(profile: str, corpora: Mapping[str, Corpus], folder: Path, learnin
 
 def _asked(coordinator: Coordinator) -> Iterator[tuple[str, State]]:
     state = coordinator.agreement.model.start(PUBLIC, np.random.default_rng(coordinator.agreement.plan.seed))
-    if coordinator.blind:  # no weights of a coordinator's own: the parties learn, and what they learn may diverge
+    if coordinator.parties_open:  # no weights of a coordinator's own: the parties learn, and what they learn may diverge
         yield from [(TRAIN, state)] * 4
         yield HELD_OUT, state
         return

@@ -90,7 +90,7 @@ def found_in(corpora: list[Corpus], buckets: int, least: int = 2, parties: int =
     open_buckets, documents = frequent_buckets(Answer({"documents": counted[:1], "buckets": counted[1:]}), 2 * most, least)
     assert documents == sum(map(len, corpora))
     marked = sum(summed(CellMarks(buckets, open_buckets, SECRET), one) for one in corpora)
-    return FoundCells.of(Answer({"cells": marked.reshape(-1, 4)}), open_buckets, most, least, np.inf, parties)
+    return FoundCells.of(Answer({"cells": marked.reshape(-1, 8)}), open_buckets, most, least, np.inf, parties)
 
 
 def test_words_that_are_alone_are_known_and_their_numbers_of_documents_are_exact() -> None:

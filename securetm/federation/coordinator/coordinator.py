@@ -17,12 +17,14 @@ import numpy as np
 from securetm.contracts import Answer, Entropy, State
 from securetm.entropy import OperatingSystem
 from securetm.errors import SecuretmError
+from securetm.federation.coordinator.hidden_words import take_words, told_words
 from securetm.federation.coordinator.rounds import Attendance, PartyRefused, Rounds
 from securetm.federation.coordinator.training import BEST, CHECKPOINT, TrainingPhase, start
 from securetm.federation.coordinator.words import agree_on_words, message_of, recall_words, tell_words, words_of_before
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS, TRAIN, Questions, cohort_size
 from securetm.federation.refusal_errors import QuestionNotAllowed
+from securetm.federation.shared_words import names_limits
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import FewPasses, Parties, RecordedParties, RecordingWatch, Transcript, Watch
 from securetm.federation.wire import wire
@@ -73,12 +75,14 @@ class Coordinator(Rounds):
         ended: dict[str, Any] = {"rounds": training.done, "quality": quality, "stopped": training.ended_by}
         self.store.put(ENDED, json.dumps(ended).encode())  # parties that have the model may never come back
         self.hand_out(state, training.done)
-        return Trained(state, vocabulary, **ended)
+        return Trained(state, told_words(self, vocabulary), **ended)
 
     def ended_before(self) -> Trained | None:
         """Returns what the training ended with before this start; nothing if it has not ended. It asks nobody."""
         ended, state = self.store.get(ENDED), self._last_state()
-        return Trained(state, words_of_before(self), **json.loads(ended)) if ended and state is not None else None
+        if not ended or state is None:
+            return None
+        return Trained(state, told_words(self, words_of_before(self)), **json.loads(ended))
 
     def _last_state(self) -> State | None:
         """Goes to the last checkpoint. Returns its state, or the best one where the plan stops by the held-out loss."""
@@ -97,12 +101,15 @@ class Coordinator(Rounds):
 
     def hand_out(self, state: State, rounds: int, to: Collection[str] = ()) -> list[str]:
         """Tells these parties, or all, that the training has ended, and what came of it. Returns those that took it."""
-        told = {} if self.blind else self.questions.finished(state)
+        told = {} if self.parties_open else self.questions.finished(state)
         finish = wire.pack_request(self.session, wire.Finish(told, rounds))
         have = set(json.loads(self.store.get(HANDED_OUT) or b"[]"))
-        taken = []
-        for member in self._accepting(dict.fromkeys(to or self.members, finish)):
+        taken, columns = [], len(self.questions.vocabulary)
+        self._most += names_limits(1, columns)[1]
+        for member, accepted in self._accepting(dict.fromkeys(to or self.members, finish)):
             taken.append(member)
+            if self.agreement.plan.vocabulary.told_at_the_end:
+                take_words(self, member, accepted.parcels)
             self.store.put(HANDED_OUT, json.dumps(sorted(have.union(taken))).encode())
         return taken
 
@@ -112,22 +119,22 @@ class Coordinator(Rounds):
         self.questions.adopt(words)
         if state is None:
             return []
-        invited = [*self._accepting({m: self._invitation(self._resumed_from(m)) for m in late})]
-        if not self.blind:  # a party that missed the last kept round
-            invited += self._accepting({m: self._invitation(0) for m in late if m not in invited})
-        adopted = [*self._accepting(dict.fromkeys(invited, wire.pack_request(self.session, message_of(words))))]
+        invited = dict(self._accepting({m: self._invitation(self._resumed_from(m)) for m in late}))
+        if not self.parties_open:  # a party that missed the last kept round
+            invited |= self._accepting({m: self._invitation(0) for m in late if m not in invited})
+        adopted = dict(self._accepting(dict.fromkeys(invited, wire.pack_request(self.session, message_of(words)))))
         return self.hand_out(state, rounds, adopted) if adopted else []
 
-    def _accepting(self, requests: Mapping[str, bytes]) -> Iterator[str]:
-        """Yields the parties that accept their message. One that does not stops nobody."""
+    def _accepting(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, wire.Accepted]]:
+        """Yields the parties that accept their message, with what they said. One that does not stops nobody."""
         for member, reply in self._wave(requests) if requests else ():
             with suppress(SecuretmError):
-                if self._accepted(member, reply) is not None:
-                    yield member
+                if (accepted := self._accepted(member, reply)) is not None:
+                    yield member, accepted
 
     def assess(self, state: State) -> dict[str, float]:
         """Returns the quality of the finished model, as far as a coordinator may know it."""
-        if self.blind:
+        if self.parties_open:
             self._measured(HELD_OUT, state)  # only the parties learn the answer
             return {}
         topics = self.agreement.model.topics(state)

@@ -6,34 +6,38 @@ alone in each cell. Noised sums: cells that stand out are columns, and nobody te
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from securetm.contracts import Roster
+from securetm.contracts import Array, Message, Roster, State
 from securetm.errors import Failed
 from securetm.federation.budget.forecast import MORE_WORDS
 from securetm.federation.questions import BUCKET_SUMS, BUCKETS, FEWEST_PARTIES, MARKS
-from securetm.federation.shared_words import SHARE_KEY, SHARE_NAMES, about_names, bytes_of_names, names_limits, words_key
-from securetm.models.questions.hidden_words import (
-    MOST_OPEN_A_WORD,
-    OPEN,
-    SHARES,
-    BucketSearch,
-    FoundCells,
-    cell_name,
-    frequent_buckets,
+from securetm.federation.shared_words import (
+    SHARE_KEY,
+    SHARE_NAMES,
+    OpenedWords,
+    about_names,
+    bytes_of_names,
+    names_limits,
+    words_key,
 )
+from securetm.federation.store import named
+from securetm.models.questions.hidden_words import SHARES, BucketSearch, cell_name
+from securetm.models.questions.word_sketch import fits
 from securetm.sessions.group_key import SecretCoordinatorSetup
 from securetm.sessions.identities import PinnedRoster
-from securetm.sessions.names import NamesCoordinatorExchange
+from securetm.sessions.names import NamesCoordinatorExchange, NamesDisagree
 from securetm.sessions.session_memory import SessionMemory
 
 if TYPE_CHECKING:
     from securetm.federation.coordinator.rounds import Rounds
 
+TOLD = "words told at the end"  # in the coordinator's store
 SUM_OF_BUCKETS = "sum-of-buckets-{}"
-_ROOM = 8  # one more bucket is asked about for so many words, because some hold several words and get no column
 
 
 def share_key(rounds: Rounds) -> None:
@@ -50,23 +54,32 @@ def columns(rounds: Rounds) -> tuple[str, ...]:
 
 
 def _named(rounds: Rounds) -> tuple[str, ...]:
-    """Columns in enough documents, not too many, and at enough parties, each of one word that a party named."""
-    choice = rounds.agreement.plan.vocabulary
-    most = choice.max_words + max(choice.max_words // _ROOM, MOST_OPEN_A_WORD)
-    opened = rounds.ask(BUCKETS, {}, keep=True)
-    buckets, rounds.documents = frequent_buckets(opened, min(most, MOST_OPEN_A_WORD * choice.max_words), choice.min_documents)
-    if not len(buckets):
+    """Columns in enough documents, not too many, and at enough parties, each of one word that a party named.
+
+    Where the parties open the sums this role does not even see where the columns lie. It counts them.
+    """
+    opened = OpenedWords(rounds.agreement.plan.vocabulary, rounds.questions.buckets)
+    for question, about in ((BUCKETS, dict), (MARKS, opened.about_marks)):
+        answer = rounds.ask(question, about(), keep=True)
+        if not rounds.parties_open:
+            opened.take(question, answer)
+    rounds.documents = opened.documents
+    if rounds.parties_open:
+        return tuple(map(cell_name, range(len(_tell_names(rounds, {}, rounds.agreement.plan.vocabulary.max_words)))))
+    cells = opened.found.cells
+    if len(cells) < 2:
         raise _nothing_found(rounds)
-    answer = rounds.ask(MARKS, {OPEN: buckets}, keep=True)
-    share = choice.max_share * rounds.documents
-    found = FoundCells.of(answer, buckets, choice.max_words, choice.min_documents, share, FEWEST_PARTIES)
-    if len(found.cells) < 2:
+    return tuple(map(cell_name, cells[_tell_names(rounds, about_names(cells, opened.found.totals), len(cells))].tolist()))
+
+
+def _tell_names(rounds: Rounds, about: State, most: int) -> Array:
+    """Lets the parties tell each other names, and returns which of so many columns have one."""
+    exchange = NamesCoordinatorExchange(_register(rounds), bytes_of_names(most), most)
+    rounds.share(SHARE_NAMES, about, exchange, names_limits(len(rounds.members), most)[0])
+    named = np.flatnonzero(np.unpackbits(np.frombuffer(exchange.named, np.uint8))[:most])
+    if len(named) < 2:
         raise _nothing_found(rounds)
-    exchange = NamesCoordinatorExchange(_register(rounds), bytes_of_names(len(found.cells)), len(found.cells))
-    limit = names_limits(len(rounds.members), len(found.cells))[0]
-    rounds.share(SHARE_NAMES, about_names(found.cells, found.totals), exchange, limit)
-    named = np.unpackbits(np.frombuffer(exchange.named, np.uint8))[: len(found.cells)].astype(bool)
-    return tuple(cell_name(cell) for cell in found.cells[named].tolist())
+    return named
 
 
 def _noised(rounds: Rounds) -> tuple[str, ...]:
@@ -77,6 +90,22 @@ def _noised(rounds: Rounds) -> tuple[str, ...]:
     cells, weights = search.found(rounds.agreement.plan.vocabulary.max_words)
     rounds.frequencies = weights / max(weights.sum(), 1e-300) if len(weights) else None
     return tuple(cell_name(cell) for cell in cells.tolist())
+
+
+def take_words(rounds: Rounds, member: str, parcels: Sequence[Message]) -> None:
+    """Takes the words of the columns from a party, where the plan says so. Where two tell other ones, neither counts."""
+    words = tuple(b"\n".join(parcels).decode(errors="replace").split("\n"))
+    before = rounds.store.get(TOLD)
+    fine = len(words) == len(rounds.questions.vocabulary) == len(set(words)) and all(map(fits, words))
+    if not fine or (before and json.loads(before) != list(words)):
+        rounds.store.note("refusals", {"serial": rounds.serial, "party": member, **named(NamesDisagree(member))})
+        words = ()
+    rounds.store.put(TOLD, json.dumps(words).encode())
+
+
+def told_words(rounds: Rounds, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of these columns as the parties told them at the end; the columns where nobody did, or not the same."""
+    return tuple(json.loads(rounds.store.get(TOLD) or b"[]")) or columns
 
 
 def _register(rounds: Rounds) -> PinnedRoster:

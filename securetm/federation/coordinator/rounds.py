@@ -134,7 +134,7 @@ class Rounds:
         self._expect(0, None)
 
     @property
-    def blind(self) -> bool:
+    def parties_open(self) -> bool:
         """Whether the parties open the sums, so that this role never sees an answer to a question about documents."""
         return self.agreement.profile.aggregation.opened_by == "parties"
 
@@ -149,14 +149,14 @@ class Rounds:
 
     def _invited(self, accepted: dict[str, wire.Accepted]) -> None:
         self._invited_soon = False
-        if self._lost and not self.blind:
+        if self._lost and not self.parties_open:
             accepted |= self._sent(dict.fromkeys(sorted(self._lost), self._invitation(0)))
             self.remembered |= dict.fromkeys(self._lost, 0)
         self._check_enough(accepted)
 
     def _resumed_from(self, member: str) -> int:
         """Returns the round from whose memory that party goes on."""
-        return self.kept if self.blind else self.remembered.get(member, 0)
+        return self.kept if self.parties_open else self.remembered.get(member, 0)
 
     def _invitation(self, resume_from: int) -> bytes:
         named = self.agreement.digest, self.agreement.profile.digest, self.members
@@ -193,9 +193,11 @@ class Rounds:
         asked = asked_of(self.members, self.agreement, question, number)
         shown = {member: self.questions.shown(question, state, member) for member in asked}
         about = shown[asked[0]]
-        if self.blind:  # the shapes of the start are public; the state after it is the parties' alone
+        if self.parties_open:  # the shapes of the start are public; the state after it is the parties' alone
             shown = {member: {} for member in asked}
-        counted = tuple(self.remembered.get(m, 0) for m in asked) if self.attendance.goes_on_without and not self.blind else ()
+        counted = (
+            tuple(self.remembered.get(m, 0) for m in asked) if self.attendance.goes_on_without and not self.parties_open else ()
+        )
         least = self._least(asked)
         ask = wire.Ask(question, number, self.serial, asked, b"", shown[asked[0]], keep, counted)
         ask = replace(ask, least_parties=least.parties, least_documents=least.documents)

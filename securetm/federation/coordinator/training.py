@@ -60,7 +60,7 @@ class TrainingPhase:
 
     def run(self, state: State) -> State:
         """Trains, and returns the last state; or the best one, where the plan stops by the held-out loss."""
-        if self.rounds.blind:
+        if self.rounds.parties_open:
             return self._conduct(state)
         self._mark = self._last_mark(state)
         if self.unjudged:

@@ -104,6 +104,8 @@ def _kept(rounds: Rounds, name: str) -> tuple[str, ...]:
     rounds.frequencies = None if told is None else np.array(told, dtype=np.float64)
     if rounds.serial < agreed["serial"]:  # killed before it kept its first state
         rounds.serial, rounds.numbers = agreed["serial"], agreed["numbers"]
+        if rounds.parties_open:  # then what they opened led to the list, and they kept it
+            rounds.kept = rounds.serial
     return tuple(agreed["words"])
 
 

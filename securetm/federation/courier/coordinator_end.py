@@ -318,7 +318,8 @@ class CourierServing(Serving):
         entropy = by_letter.entropy if by_letter.journal.is_open else OperatingSystem()
         about: dict[str, Any] = {"told": self.status, "only_present": here, "few": by_letter, "entropy": entropy}
         with coordinator_of(self.folder, by_letter, self.attendance, **about) as coordinator:
-            by_letter.is_over = lambda: coordinator.store.get(ENDED) is not None
+            waits = self.folder.agreement.plan.vocabulary.told_at_the_end  # for the words, which come with the last answers
+            by_letter.is_over = lambda: not waits and coordinator.store.get(ENDED) is not None
             yield coordinator
 
     def _kept_result(self, before: Trained | None) -> dict[str, Any]:

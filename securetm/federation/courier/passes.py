@@ -22,8 +22,8 @@ def questions_in(agreement: Agreement) -> int:
     times = {JOINT: words, BUCKET_SUMS: len(SHARES)}
     before = sum(times.get(question, 1) for question in before_training(agreement))
     judged = choice.rounds // choice.every if choice.stop == HELD_OUT else 0
-    blind = agreement.profile.aggregation.opened_by == "parties"
-    at_the_end = 0 if agreement.budget is not None else 1 if blind else 2  # held-out loss, and how topics cohere
+    parties_open = agreement.profile.aggregation.opened_by == "parties"
+    at_the_end = 0 if agreement.budget is not None else 1 if parties_open else 2  # held-out loss, and how topics cohere
     return before + choice.rounds + judged + at_the_end
 
 

@@ -36,7 +36,7 @@ def paused(paced: PacedParty) -> bytes:
         "store": {name: getattr(party.store, name) for name in _STORE},
         "words": (party.questions.vocabulary, party.questions.candidates),
         "parcel": party.limits.parcel,
-        "learner": party.learner and (party.learner.rounds, party.learner.state),
+        "learner": party.learner and (party.learner.rounds, party.learner.state, party.learner.hidden),
         "finished": party.finished,
         "longest": paced.longest,
     }
@@ -64,7 +64,7 @@ def go_on(paced: PacedParty, sealed: bytes) -> bool:
     for name, value in kept["store"].items():
         setattr(party.store, name, value)
     if party.learner is not None and kept["learner"] is not None:
-        party.learner.rounds, party.learner.state = kept["learner"]
+        party.learner.rounds, party.learner.state, party.learner.hidden = kept["learner"]
     party.session, party.limits.parcel, party.finished = kept["session"], kept["parcel"], kept["finished"]
     paced.longest = kept["longest"]
     return True

@@ -7,7 +7,6 @@ and the documents have no part in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,11 +102,11 @@ def _check_cohort(own: PartyState, ask: wire.Ask) -> None:
 
 def _about(own: PartyState, ask: wire.Ask) -> State:
     """Returns the state that the question is about: the one that came with it, or the party's own where the parties train."""
-    if own.learner is None or ask.question not in (TRAIN, HELD_OUT):
+    if own.learner is None or ask.question not in (MARKS, TRAIN, HELD_OUT):
         return ask.state
     if ask.state:
         raise BadState("the parties learn by themselves, so no state may come with a question")
-    return own.learner.about()
+    return own.learner.about(ask.question)
 
 
 def _enter_unbounded(own: PartyState) -> None:
@@ -158,7 +157,7 @@ class Answering:
         vector = own.store.only_answer(ask.question, terms, own.name)
         if paid is not None:
             paid.settle(vector, terms)
-        return self._send(vector, ())
+        return self._send(vector, RoundContext(self.cohort, own.entropy, own.store))
 
     def answer_now(self, *, once: bytes = b"") -> tuple[Message, ...]:
         """Computes a new answer. With `once`, it is written to disk before it leaves, and never computed again."""
@@ -221,8 +220,7 @@ class Answering:
         if own.store.memory:  # they depend on the documents and on every question that they came from
             own.store.lineage = self.question_digest()
         own.store.last = own.store.after = ask.serial
-        parcels = self._send(vector, context.surplus)
-        self.session.awaited = Awaited(ask, self.route, context) if own.learner is not None else None
+        parcels = self._send(vector, context)
         with own.failure_log.logged():
             self._record(clipped, sum(map(len, parcels)))
         return parcels
@@ -291,9 +289,10 @@ class Answering:
         """Returns the digest of the members and their identities: one that came in another's place is somebody else."""
         return digest(list(self.cohort.who))
 
-    def _send(self, vector: State, surplus: Sequence[bytes]) -> tuple[Message, ...]:
-        exchange = self.session.aggregation.round(self.cohort, self.route.terms, vector, surplus)
+    def _send(self, vector: State, context: RoundContext) -> tuple[Message, ...]:
+        exchange = self.session.aggregation.round(self.cohort, self.route.terms, vector, context.surplus)
         parcels = self.session.open(self.cohort.round_id, exchange)
+        self.session.awaited = Awaited(self.ask, self.route, context) if self.own.learner is not None else None
         with self.own.failure_log.logged():
             self.own.watch.answered(self.ask.question, self.ask.number, self.ask.serial, sum(map(len, parcels)))
         return parcels

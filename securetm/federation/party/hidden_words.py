@@ -21,13 +21,14 @@ from securetm.errors import Refused
 from securetm.federation.party.session import JoinedSession
 from securetm.federation.party.state import PartyState
 from securetm.federation.questions import MARKS, WORDS_KEY, digest_of_arrays, share_identity
-from securetm.federation.refusal_errors import BadState, QuestionNotAllowed, WrongRound
+from securetm.federation.refusal_errors import AnotherList, BadState, QuestionNotAllowed, WrongRound
 from securetm.federation.shared_words import (
     CELLS,
     NAME,
     SHARE_KEY,
     SHARE_NAMES,
     TOTALS,
+    about_names,
     bytes_of_names,
     names_limits,
     words_key,
@@ -71,10 +72,10 @@ def share(session: JoinedSession, body: wire.Share) -> tuple[Message, ...]:
         if not own.policy.allows_question(MARKS):
             raise QuestionNotAllowed(MARKS)
         found, register = _found_cells(own, body.state), PinnedRoster(roster)
-        own.store.hold_list(SHARE_NAMES, digest_of_arrays(body.state))  # once in a run: each shows what words a party has
-        own.limits.parcel = names_limits(len(own.members), len(found.cells))[1]
-        told = names_told(own, found)
-        heard = partial(_heard, own, found)
+        most = own.agreement.plan.vocabulary.max_words if own.learner is not None else len(found.cells)
+        own.limits.parcel = names_limits(len(own.members), most)[1]
+        told = names_told(own, found).ljust(bytes_of_names(most), b"\0")
+        heard = partial(_heard, own, found, most)
         exchange = NamesPartyExchange(register, register.place(own.name), own.questions.key, body.exchange, told, heard)
         return session.open(body.exchange, exchange)
     raise BadState("the plan has no such exchange")
@@ -102,6 +103,26 @@ def _checked(own: PartyState, secret: bytes, sender: str) -> None:
 
 
 def _found_cells(own: PartyState, state: State) -> FoundCells:
+    """What the sums showed. A party takes it once in a run, since what it names shows what words it has.
+
+    Where this party opened them, a list other than the first becomes an empty one: no reply may depend on what it read.
+    """
+    if own.learner is None:
+        found = _said_cells(own, state)
+        own.store.hold_list(SHARE_NAMES, digest_of_arrays(state))
+        return found
+    if state:
+        raise BadState("the parties open the sums, so nobody tells them what they showed")
+    found = own.learner.hidden.found
+    try:
+        own.store.hold_list(SHARE_NAMES, digest_of_arrays(about_names(found.cells, found.totals)))
+    except AnotherList as other:
+        own.failure_log.failed(other)
+        return found.without(np.ones(len(found.cells), dtype=bool))
+    return found
+
+
+def _said_cells(own: PartyState, state: State) -> FoundCells:
     """What the coordinator says that the sum showed, checked in form: it alone has seen it."""
     cells, totals = state.get(CELLS, np.zeros(0)), state.get(TOTALS, np.zeros(0))
     fine = set(state) == {CELLS, TOTALS} and cells.dtype == totals.dtype == np.int64 and cells.ndim == 1
@@ -130,17 +151,24 @@ def _held_words(corpus: Corpus) -> list[str]:
     return [word for word, n in zip(corpus.vocabulary, often.tolist(), strict=True) if n]
 
 
-def _heard(own: PartyState, found: FoundCells, told: Mapping[int, bytes]) -> tuple[bytes, bytes]:
-    """Takes the first name of each column that the sum bears out, and keeps all of them."""
+def _heard(own: PartyState, found: FoundCells, most: int, told: Mapping[int, bytes]) -> tuple[bytes, bytes]:
+    """Takes the first name of each column that the sum bears out, and keeps all of them.
+
+    Where the coordinator may not see which cells they are, columns are numbered from 0.
+    """
     names = [""] * len(found.cells)
     for place in sorted(told):
         said = [_name_in(told[place][at : at + NAME]) for at in range(0, len(told[place]), NAME)]
         own_words = tuple(dict.fromkeys(word for word in said if word))
         borne_out = found.words_alone(own_words, own.questions.key, own.questions.buckets)
         names = [name or new for name, new in zip(names, borne_out, strict=True)]
-    kept = {cell_name(cell): name for cell, name in zip(found.cells.tolist(), names, strict=True) if name}
-    own.store.put(_NAMES, json.dumps(kept).encode())
-    return np.packbits([bool(name) for name in names]).tobytes(), digest_of_names(names)
+    columns = [(cell, name) for cell, name in zip(found.cells.tolist(), names, strict=True) if name]
+    if own.learner is not None:
+        columns = [(number, name) for number, (_, name) in enumerate(columns)]
+    own.store.put(_NAMES, json.dumps({cell_name(column): name for column, name in columns}).encode())
+    named = np.zeros(most, dtype=bool)
+    named[: len(names)] = [bool(name) for name in names]
+    return np.packbits(named).tobytes(), digest_of_names(names)
 
 
 def _name_in(packed: bytes) -> str:

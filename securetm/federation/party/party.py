@@ -119,8 +119,11 @@ class Party(PartyState):
         return ()
 
 
-def keep_model(own: PartyState, finish: wire.Finish) -> tuple[bytes, ...]:
-    """Writes the finished model beside the party's store. Told again, it writes it again."""
+def keep_model(own: PartyState, finish: wire.Finish) -> tuple[Message, ...]:
+    """Writes the finished model beside the party's store. Told again, it writes it again.
+
+    Returns the words of a hidden list where the plan says that the coordinator is told them at the end.
+    """
     questions, model = own.questions, own.agreement.model
     if not questions.vocabulary or questions.candidates:
         raise BadState("no vocabulary has been agreed on")
@@ -132,11 +135,14 @@ def keep_model(own: PartyState, finish: wire.Finish) -> tuple[bytes, ...]:
             raise BadState("the parties learn by themselves, so no model may come from the coordinator")
         if own.learner.rounds != finish.rounds:
             raise OutOfTurn(finish.rounds, own.learner.rounds)
+    told: tuple[Message, ...] = ()
     if finish.rounds:  # without a round there is nothing that a model could know
         hides = own.agreement.plan.vocabulary.source == BLIND
         words = shown_words(own, questions.vocabulary) if hides else questions.vocabulary
-        write_bytes(own.store.folder / WORDS, "\n".join(words).encode())
+        written = "\n".join(words).encode()
+        write_bytes(own.store.folder / WORDS, written)
         origin = product_of(own.agreement, own.run, own.members, simulated=own.simulated)
         release(own.store.folder, model, state, words, origin)
+        told = (written,) if own.agreement.plan.vocabulary.told_at_the_end else ()
     own.finished = finish.rounds
-    return ()
+    return told

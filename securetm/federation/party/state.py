@@ -32,8 +32,9 @@ from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.failure_log import Failure, FailureLog
 from securetm.federation.party.kept_noise import KeptNoise
 from securetm.federation.party_store import PartyStore
-from securetm.federation.questions import HELD_OUT, TRAIN, WORDS_KEY, Diverged, Questions, is_finite
+from securetm.federation.questions import HELD_OUT, MARKS, TRAIN, WORDS_KEY, Diverged, Questions, is_finite
 from securetm.federation.refusal_errors import BadState
+from securetm.federation.shared_words import OpenedWords
 from securetm.federation.store import SqliteStore
 from securetm.models.public_knowledge import without_public
 from securetm.models.questions.model_quality import perplexity_from_answer
@@ -103,7 +104,8 @@ class PartyState:
         self.finished: int | None = None  # after how many rounds the training ended; None while it goes on
         self.computed: dict[str, Any] = {}  # by mechanisms, for the next round
         opens = profile.aggregation.opened_by == "parties"
-        self.learner = Learner(self.agreement, self.store) if opens else None
+        hidden = OpenedWords(self.agreement.plan.vocabulary, self.questions.buckets)
+        self.learner = Learner(self.agreement, self.store, hidden) if opens else None
 
     def keeping(self, serial: int, round_id: bytes) -> Keeping:
         """Returns how blocks keep what the model remembers of them after the answer to this round."""
@@ -121,10 +123,11 @@ class PartyState:
 
 @dataclass
 class Learner:
-    """The shared model as one party holds it."""
+    """The shared model as one party holds it, and before it what sums of hidden words showed."""
 
     agreement: Agreement
     store: PartyStore
+    hidden: OpenedWords
     rounds: int = 0  # whose answers it took
     state: State = field(default_factory=dict)  # all that came of the training
 
@@ -133,8 +136,10 @@ class Learner:
         self.state = learned_in(memory) or self.agreement.start(vocabulary)
         self.rounds = int(memory[_ROUNDS][0]) if _ROUNDS in memory else 0
 
-    def about(self) -> State:
-        """Returns the state that questions of the training are about."""
+    def about(self, question: str) -> State:
+        """Returns the state that this question is about."""
+        if question == MARKS:
+            return self.hidden.about_marks()
         if not self.state:
             raise BadState("no vocabulary has been agreed on")
         return without_public(self.agreement.model.for_party(self.state, ""))
@@ -149,6 +154,8 @@ class Learner:
         elif question == HELD_OUT:
             figure = perplexity_from_answer(answer)
             self.store.keep_figures("everybody", {"held_out": figure})
+        else:
+            self.hidden.take(question, answer)
 
     def remember(self, memory: Memory) -> Mapping[str, Array]:
         """Returns the memory to keep, with the state in it and the number of its rounds."""

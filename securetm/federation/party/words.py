@@ -27,12 +27,12 @@ from securetm.settings import digest
 CANDIDATES, LIST = "candidates", "list"
 
 
-def agreed(adopt: wire.Adopt, agreement: Agreement, store: PartyStore) -> tuple[str, ...]:
-    """Returns the words of that message, or refuses. No document is read.
+def agreed(adopt: wire.Adopt, own: PartyState) -> tuple[str, ...]:
+    """Returns the words of that message, or refuses. No document is read, and a list that is refused binds nobody.
 
     Candidates may be rare words of others: they are kept until there is a list, which must be some of them; then only a hash.
     """
-    public = agreement.words
+    agreement, public = own.agreement, own.agreement.words
     _check_length(adopt, agreement)
     words = merge_words(Answer(None, {COORDINATOR: {"words": np.frombuffer(adopt.words, np.int8)}}))
     if not words:
@@ -41,8 +41,10 @@ def agreed(adopt: wire.Adopt, agreement: Agreement, store: PartyStore) -> tuple[
         raise WrongAgreement("vocabulary")
     if not adopt.candidates and not set(agreement.base_words) <= set(words):
         raise WrongAgreement("vocabulary")
+    if agreement.plan.vocabulary.source == BLIND:
+        check_columns(words, own)
     hold = _hold_candidates if adopt.candidates else _hold_list
-    hold(words, digest(list(words)), store)
+    hold(words, digest(list(words)), own.store)
     return words
 
 
@@ -51,7 +53,7 @@ def adopt_words(own: PartyState, adopt: wire.Adopt) -> tuple[bytes, ...]:
 
     The documents that it holds decided before whether this party takes part. How many have these words changes nothing.
     """
-    words = agreed(adopt, own.agreement, own.store)
+    words = agreed(adopt, own)
     if (words, adopt.candidates) == (own.questions.vocabulary, own.questions.candidates):
         return ()  # the documents are read in these words already
     documents = read_in_words(own, words)
@@ -72,7 +74,6 @@ def read_in_words(own: PartyState, words: tuple[str, ...]) -> PartyDocuments:
     """Reads the documents in these words; where words are hidden, in their columns."""
     corpus = own.corpus
     if own.agreement.plan.vocabulary.source == BLIND:
-        check_columns(words, own)
         with own.failure_log.logged():
             corpus = in_columns(own.corpus, own, words)
     return replace(read_documents(words, corpus, own.agreement, own.failure_log), own=own.corpus)

@@ -29,9 +29,11 @@ BUCKETS_PER_WORD = 40  # of as many words as the plan has room for: then few wor
 FEWEST_BUCKETS, MOST_BUCKETS = 1 << 10, 1 << 24
 OPEN, STAGE = "open", "stage"  # the arrays of a state
 MOST_OPEN_A_WORD = 2  # buckets that are asked about again, for each word that the plan wants
-_MARK = 30  # bits of a mark: times a number of documents below 2^31 it fits into 64 bits
+_MARK = 30  # bits of a mark
 _DOCUMENTS, _PARTIES, _MARKS = 0, 1, 2  # of a cell
 WIDTH = 4
+_LIMBS, _LIMB = 3, 18  # a party's sum of marks, below 2^54 for up to 2^24 documents, travels in limbs of so many bits each
+_SENT = _MARKS + 2 * _LIMBS
 
 
 class NoWordsKey(Misuse):
@@ -127,8 +129,8 @@ class CellMarks:
     @property
     def terms(self) -> Terms:
         """One row per party. Without the key it names nothing; it follows from words that only parties know all the same."""
-        layout = (Block("cells", (len(self.open_buckets) * PARTS, WIDTH)),)
-        return Terms(layout, names_words=True, domain=Domain.INTEGER, bits=64, unit=Unit.PARTY)
+        layout = (Block("cells", (len(self.open_buckets) * PARTS, _SENT)),)
+        return Terms(layout, names_words=True, domain=Domain.INTEGER, bits=32, unit=Unit.PARTY)
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         counts = clipped_sum.named(*self.own_words(documents))
@@ -144,13 +146,13 @@ class CellMarks:
         often = np.asarray(counts)[found.places]
         places, is_open = cells_among(self.open_buckets, found)
         held = is_open & (often > 0)
-        row = np.zeros((1, len(self.open_buckets) * PARTS * WIDTH), dtype=np.int64)
-        table = row[0].reshape(-1, WIDTH)  # a view
+        table = np.zeros((len(self.open_buckets) * PARTS, WIDTH), dtype=np.int64)
         np.add.at(table[:, _DOCUMENTS], places[held], often[held])
         table[np.unique(places[held]), _PARTIES] = 1
         for n in range(2):
             np.add.at(table[:, _MARKS + n], places[held], often[held] * found.marks[held, n])
-        return row
+        limbs = table[:, _MARKS:, None] >> (_LIMB * np.arange(_LIMBS)) & ((1 << _LIMB) - 1)
+        return np.hstack([table[:, :_MARKS], limbs.reshape(len(table), -1)]).reshape(1, -1)
 
 
 def cells_among(open_buckets: Array, found: HashedWords) -> tuple[Array, Array]:
@@ -159,6 +161,11 @@ def cells_among(open_buckets: Array, found: HashedWords) -> tuple[Array, Array]:
     there = at < len(open_buckets)
     there[there] = open_buckets[at[there]] == found.buckets[there]
     return np.where(there, at * PARTS + found.parts, 0), there
+
+
+def no_buckets(most: int, buckets: int) -> Array:
+    """Room for so many buckets, under numbers that no word has: as large a question, about nothing."""
+    return np.arange(buckets, buckets + most, dtype=np.int32)
 
 
 def frequent_buckets(answer: Answer, most: int, least: int) -> tuple[Array, int]:
@@ -183,7 +190,9 @@ class FoundCells:
     @classmethod
     def of(cls, answer: Answer, open_buckets: Array, most: int, least: int, most_documents: float, parties: int) -> FoundCells:
         """Those in enough documents, not too many, and at enough parties: of these the most frequent."""
-        totals = np.asarray(total_of(answer)["cells"], dtype=np.int64)
+        sent = np.asarray(total_of(answer)["cells"], dtype=np.int64)
+        marks = (sent[:, _MARKS:].reshape(-1, 2, _LIMBS) << (_LIMB * np.arange(_LIMBS))).sum(axis=2)
+        totals = np.hstack([sent[:, :_MARKS], marks])
         cells = (open_buckets.astype(np.int64)[:, None] * PARTS + np.arange(PARTS)).ravel()
         often = totals[:, _DOCUMENTS]
         fine = np.flatnonzero((often >= max(least, 1)) & (often <= most_documents) & (totals[:, _PARTIES] >= parties))
