@@ -29,6 +29,7 @@ from securetm.models.questions.word_sums import (
     open_among,
     opening,
     required,
+    share_of_documents,
 )
 from securetm.plans.profiles import cohort_of, read_profile
 from securetm.testing.query_laws import QueryLaws, rows_of, summed
@@ -107,6 +108,23 @@ def test_five_parties_find_what_a_curator_would_keep_and_more() -> None:
     assert counts.min() >= 1
     assert "unlisted" not in found  # no list has it, so nobody can look it up
     assert len(found) > 1.1 * len(searched(parts, noise, rng, rounds=1).words()[0])  # the same budget, asked once
+
+
+def test_words_in_most_documents_are_left_out_where_their_number_is_told() -> None:
+    """The share is told from the noised sums alone: no further question is asked."""
+    rng, count = np.random.default_rng(5), 4000
+    often = {"listed0000": 0.9, "listed0001": 0.7, "listed0002": 0.25}
+    had = {word: rng.random(count) < share for word, share in often.items()}
+    texts = [
+        " ".join([*(LISTED[3 + n] for n in rng.choice(300, 9, replace=False)), *(word for word in often if had[word][i])])
+        for i in range(count)
+    ]
+    search = searched([Corpus.from_strings(texts, name="all")], 2.0, rng)
+    everything, few = found_words(search)[0], found_words(search, count, 0.5)
+    assert set(everything) - set(few[0]) == {"listed0000", "listed0001"}
+    assert len(few[0]) == len(few[2])
+    told = dict(zip(everything, share_of_documents(search.words()[1], count), strict=True))
+    assert {word: told[word] for word in often} == pytest.approx(often, abs=0.12)
 
 
 def test_closed_words_leave_the_whole_row_to_open_ones() -> None:

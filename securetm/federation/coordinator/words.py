@@ -45,7 +45,8 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
         require(len(words) >= 2, "[vocabulary]", "min_documents", plan.vocabulary.min_documents, "leaves hardly a column")
     elif words is None:
         search = _searched(rounds) if plan.vocabulary.source == JOINT and words_in_sums(rounds.agreement.profile) else None
-        candidates, found, held = found_words(search) if search else _candidates(rounds)
+        about = plan.training.units, plan.vocabulary.max_share
+        candidates, found, held = found_words(search, *about) if search else _candidates(rounds)
         base = rounds.agreement.base_words
         if len(candidates) + len(base) < 2 and (needed := needed_by(rounds.agreement, len(rounds.members))) is not None:
             raise Failed(

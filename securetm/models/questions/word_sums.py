@@ -201,13 +201,25 @@ def _looked_up(listed: tuple[str, ...]) -> tuple[tuple[str, ...], Array, Array, 
     return candidates, bits_of(limbs), *places_of(limbs)
 
 
-def found_words(search: WordSearch) -> tuple[tuple[str, ...], int, Array]:
+def found_words(search: WordSearch, documents: int = 0, most: float = 1.0) -> tuple[tuple[str, ...], int, Array]:
     """The words that were found, with their numbers of documents. The number of documents of all parties is unknown, and 0.
 
-    That of a word is its weight, in documents of a usual length.
+    That of a word is its weight, in documents of a usual length. A word in more than the share `most` of all documents is left
+    out, where a plan says about how many `documents` there are.
     """
     words, weights, _ = search.words()
-    return words, 0, np.maximum(1, np.rint(weights * USUAL_WORDS**0.5)).astype(np.int64)
+    fine = share_of_documents(weights, documents) <= most if documents else np.ones(len(words), dtype=bool)
+    counts = np.maximum(1, np.rint(weights * USUAL_WORDS**0.5)).astype(np.int64)
+    return tuple(word for word, one in zip(words, fine, strict=True) if one), 0, counts[fine]
+
+
+def share_of_documents(weights: Array, documents: int) -> Array:
+    """In which share of so many documents each word is, about, and rather too little.
+
+    A document of n words gives each of them a weight of one over the root of n, and so the root of n to all of them together.
+    """
+    found: Array = weights * weights.sum() / documents**2
+    return found
 
 
 @dataclass(frozen=True)
