@@ -17,7 +17,7 @@ from securetm.errors import BadSetting, Failed, Mistake
 from securetm.federation.budget.forecast import check_words, needed_by
 from securetm.federation.coordinator.coordinator import Coordinator, Trained
 from securetm.federation.coordinator.hidden_words import TOLD, take_words, told_words
-from securetm.federation.coordinator.rounds import PartyRefused
+from securetm.federation.coordinator.rounds import Attendance, NewSessionWanted, PartyRefused
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import BUCKET_SUMS, BUCKETS, MARKS, TRAIN, WORDS_KEY, Questions, share_identity
 from securetm.federation.refusal_errors import BadState
@@ -49,6 +49,7 @@ class Heard:
     seen: list[bytes] = field(default_factory=list)
     dies_before: str = ""  # the question, or other message, before which the coordinator is killed
     shared: list[str] = field(default_factory=list)  # the purposes of exchanges among the parties
+    away: str = ""  # a party that comes when the training begins
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:
         body = wire.unpack_request(next(iter(requests.values())))[1]
@@ -57,12 +58,14 @@ class Heard:
         if isinstance(body, wire.Share):
             self.shared.append(body.purpose)
         self.seen += requests.values()
-        for name, reply in self.inside.ask(requests, most):
+        if isinstance(body, wire.Ask) and body.question == TRAIN:
+            self.away = ""
+        for name, reply in self.inside.ask({name: asked for name, asked in requests.items() if name != self.away}, most):
             self.seen.append(bytes(reply))
             yield name, reply
 
     def present(self) -> frozenset[str]:
-        return self.inside.present()
+        return self.inside.present() - {self.away}
 
     def close(self) -> None:
         self.inside.close()
@@ -185,6 +188,29 @@ def test_a_coordinator_that_was_killed_goes_on_with_the_same_key_and_columns(
     parties.close()
     assert trained.rounds == 3
     assert len(trained.vocabulary) > 25
+
+
+@pytest.mark.parametrize(("profile", "sessions"), [("masked", 2), ("bfv", 1)])
+def test_who_missed_the_names_of_columns_is_left_out_and_the_others_go_on(
+    profile: str, sessions: int, five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    """No other party could tell it the names: they were sealed in an exchange that is over."""
+    folder = begin(tmp_path / "run", blind(profile=profile), five)
+    parties, store = parties_of(folder, away="north"), CoordinatorStore(folder.coordinator)
+    made = folder.members, folder.agreement, parties, store, OperatingSystem(), Watch(), folder.keys
+    for begun in range(1, 10):  # noqa: B007 - the number of sessions is looked at below
+        try:
+            trained = Coordinator(*made, Attendance(fewest=4), holds=folder.holds).run()
+            break
+        except NewSessionWanted:  # it came, and is invited
+            continue
+    assert begun == sessions
+    assert trained.rounds == 3
+    refused = {(party, name) for party, name in store.rows("SELECT party, name FROM refusals")}
+    parties.close()
+    store.close()
+    assert refused <= {("north", "NotInvited"), ("north", "BadState")}
+    assert all((folder.party(name) / "vocabulary.txt").exists() for name in folder.members[1:])
 
 
 def test_the_coordinator_is_told_the_words_at_the_end_where_the_plan_says_so(

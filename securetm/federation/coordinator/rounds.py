@@ -114,6 +114,7 @@ class Rounds:
     _heard: set[str] = field(default_factory=set)  # parties that answered the invitation, and have not forgotten it
     _left_out: set[str] = field(default_factory=set)  # parties that missed what every answer of this session needs
     _lost: set[str] = field(default_factory=set)  # parties that cannot go on from that round
+    _declined: set[str] = field(default_factory=set)  # parties that are there and refused: inviting them again changes nothing
     _demands: dict[str, Least] = field(default_factory=dict)  # by party: of every sum with its documents
     _preparations: int = 0
     _refused: list[Refused] = field(default_factory=list)  # of the exchange under way
@@ -178,7 +179,7 @@ class Rounds:
 
     def take_in(self) -> None:
         """Ends the session if parties are there that are not in it, and the run does not need them. Called at a kept round."""
-        if self.attendance.goes_on_without and self.parties.present() - (self._heard - self._left_out):
+        if self.attendance.goes_on_without and self.parties.present() - (self._heard - self._left_out) - self._declined:
             raise NewSessionWanted()
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
@@ -420,10 +421,13 @@ class Rounds:
             self._note(member, outcome.name, _BY_PARTY)
             if outcome.name == OutOfTurn.__name__:
                 self._lost.add(member)
+            elif outcome.name not in FORGOT:
+                self._declined.add(member)
             return None
         if isinstance(outcome, wire.Refusal):
             raise PartyRefused(member, outcome.name)
         self._heard.add(member)
+        self._declined.discard(member)
         if outcome.least_parties or outcome.least_documents:
             self._demands[member] = Least(outcome.least_parties, outcome.least_documents)
         if outcome.head:
