@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from docs.generate.choice_picture import Leaf, Step, drawn
-from docs.generate.folder_pages import ROOT
+from docs.generate.folder_pages import ASSETS, ROOT
 from docs.generate.markdown import code, listed, page, table
 from lab.measuring import committed
 from lab.papers.pictures import svg
@@ -37,8 +37,10 @@ from securetm.reports.committed_costs import by_cost, cost_of
 from securetm.threats import read_threat_model
 from securetm.wording import counted
 
-USE, USE_NARROW, USE_ROWS = (ROOT / "docs" / "assets" / f"use-and-leakage{end}" for end in (".svg", "-narrow.svg", ".csv"))
-FILE, PICTURE = ROOT / "docs" / "which-profile.md", ROOT / "docs" / "assets" / "which-profile.svg"
+USE, USE_NARROW, USE_ROWS = (
+    ASSETS / name for name in ("use-and-leakage.svg", "narrow/use-and-leakage.svg", "use-and-leakage.csv")
+)
+FILE, PICTURE = ROOT / "docs" / "which-profile.md", ASSETS / "which-profile.svg"
 _NOBODY = Answers((NOBODY,), 5, 100_000, "explore", 0)
 _READ_BY = {COORDINATOR: "the coordinator", PARTY: "another party", READER: "whoever gets the model"}
 
@@ -138,7 +140,8 @@ def _leakage() -> Iterator[str]:
         "`open`. Across, on the left: what the coordinator's best attack finds of texts in that very run, over guessing. On "
         "the right: how many members a reader of the finished model tells while it accuses one other document in a hundred; "
         f"the most that so many documents can show is {_ceiling(said)}. "
-        "The larger a point, the more a party sends in a round. Lines are intervals (95 %, over documents of one run). A run "
+        "The larger a point, the more a party sends in a round. Two runs in one place have half a mark each. Lines are "
+        "intervals (95 %, over documents of one run). A run "
         f"has no point where no such attack is made for its model, or had nothing to look for. {_network(said)}A budget costs "
         "less where documents are more than the 4,000 to 5,000 that train here."
     )
@@ -149,7 +152,8 @@ def _leakage() -> Iterator[str]:
     )
     yield (
         "`dp-central` adds its noise at the coordinator, which sees the sums without it: it protects from readers, and "
-        "`dp-distributed` from both. `python -m lab reproduce use-and-leakage` makes the runs again; their figures, with the "
+        "`dp-distributed` from both. `python -m lab reproduce use-and-leakage` makes the runs again, in a clone; with "
+        "`--only model=lda --only protection=masked --only 'corpus=20 Newsgroups'` it makes one. Their figures, with the "
         "attack behind each and its interval and ceiling, are a [table](assets/use-and-leakage.csv)."
     )
 

@@ -34,13 +34,13 @@ from docs.generate.cluster_rounds import (
     stored_bytes,
     task_sizes,
 )
-from docs.generate.folder_pages import ROOT
+from docs.generate.folder_pages import ASSETS, ROOT
 from docs.generate.markdown import listed, page, table
 from lab.bench.scale_cases import LARGE, PARTS, ROUND
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.wording import counted
 
-FILE, PICTURE = ROOT / "docs" / "research" / "a-billion-documents.md", ROOT / "docs" / "assets" / "a-billion-documents.svg"
+FILE, PICTURE = ROOT / "docs" / "research" / "a-billion-documents.md", ASSETS / "a-billion-documents.svg"
 _TROUBLED = Cluster(WORKERS)
 _TOLD = "Seconds of a round over a billion documents by number of workers. The page has the same figures as a table."
 

@@ -11,6 +11,7 @@ from typing import Any
 from docs.generate.markdown import code, listed, page, table
 
 ROOT = Path(__file__).resolve().parents[2]
+ASSETS = ROOT / "docs" / "assets"  # in `narrow` there, what small screens show instead
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _NEITHER = "Nothing is listed."
 

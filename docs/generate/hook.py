@@ -14,9 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from docs.generate.folder_pages import ASSETS  # noqa: E402
 from docs.generate.pages import generated_pages  # noqa: E402 - found from the root, which is not on the path before
 from docs.generate.site_links import faults  # noqa: E402
-from docs.generate.source_links import linked_in_site  # noqa: E402
+from docs.generate.source_links import RESULTS, linked_in_site, place_of  # noqa: E402
 
 _FOLDERS = {"Profiles": "profiles", "Protocols": "protocols", "Threat models": "threat-models", "Audits": "audits"}
 _PICTURE = re.compile(r"^<!-- picture: ([\w-]+)\.svg -->$", re.MULTILINE)
@@ -33,9 +34,11 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Adds every generated page."""
+    """Adds every generated page, and the results that pages link to."""
     for uri, text in generated_pages().items():
         files.append(File.generated(config, uri, content=text))
+    for result in sorted((ROOT / RESULTS).iterdir()):
+        files.append(File.generated(config, place_of(f"{RESULTS}/{result.name}", ""), content=result.read_bytes()))
     return files
 
 
@@ -52,7 +55,7 @@ def on_post_build(config: Any) -> None:
 
 def _picture(name: str) -> str:
     """Where there is a narrow drawing as well, a small screen shows that one."""
-    wide, narrow = (ROOT / "docs" / "assets" / f"{name}{end}.svg" for end in ("", "-narrow"))
+    wide, narrow = (folder / f"{name}.svg" for folder in (ASSETS, ASSETS / "narrow"))
     if not narrow.is_file():
         return _figure("picture", wide)
     return f"{_figure('picture wide', wide)}\n\n{_figure('picture narrow', narrow)}"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from docs.generate.folder_pages import ROOT
+from docs.generate.folder_pages import ASSETS, ROOT
 from docs.generate.markdown import listed, page, table
 from lab.measuring import RESULTS, committed
 from lab.papers.pictures import figures_of, svg
@@ -32,7 +32,9 @@ def paper_pages() -> dict[Path, str]:
         result = committed(f"papers-{name}-medium")
         found[ROOT / "docs" / "research" / f"paper-{name}.md"] = _page(result)
         for figure, plots in figures_of(result).items():
-            found[ROOT / "docs" / "assets" / f"{_picture(name, figure)}.svg"] = svg(figure, plots)
+            file = f"{_picture(name, figure)}.svg"
+            found[ASSETS / file] = svg(figure, plots)
+            found[ASSETS / "narrow" / file] = svg(figure, plots, across=1)
     return found
 
 
@@ -42,7 +44,9 @@ def _picture(name: str, figure: str) -> str:
 
 def _page(result: Row) -> str:
     name = result["reproduction"]
+    rows = f"Marks are means, lines their intervals (95 %; one repetition has none). [All rows]({_RESULTS}/{name}-medium.csv)."
     return page(
+        "---\nhide:\n  - toc\n---",
         "<!-- Made by `python -m docs.generate.paper_pages`: change that file, and not this one. -->",
         f"# {result['paper']}",
         result["about"],
@@ -53,7 +57,7 @@ def _page(result: Row) -> str:
         *(
             part
             for figure in figures_of(result)
-            for part in (f"## {figure}", f"<!-- picture: {_picture(name, figure)}.svg -->", _titles(result, figure))
+            for part in (f"## {figure}", f"<!-- picture: {_picture(name, figure)}.svg -->", _titles(result, figure), rows)
         ),
         "## Figures in numbers",
         "Means over repetitions, with half of their intervals (95 %, Student's t).",
@@ -88,8 +92,8 @@ def _table(rows: list[Row]) -> str:
 def _cells(row: Row, columns: list[str]) -> Iterator[str]:
     for column in columns:
         value, away = row.get(column), row.get(f"{column}_away")
-        digits = 3 if away is None or abs(value) < 1 else 2
-        yield cell(value) if away is None else f"{value:,.{digits}f} ± {away:.{digits}f}"
+        digits = 3 if away is None or abs(value) < 1 else 2 if abs(value) < 100 else 1
+        yield cell(value) if away is None else f"{value:,.{digits}f}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{away:.{digits}f}"
 
 
 def _time(seconds: float) -> str:

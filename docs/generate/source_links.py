@@ -19,6 +19,7 @@ _FILES = {
     "securetm/plans/party_file.py": "reference/party-settings.md",
     "audits/evidence/README.md": "audits/evidence.md",
 }
+RESULTS = "lab/results/papers"  # is in the site as it is
 _FOLDERS = {"protocols": "protocols", "threat_models": "threat-models", "audits": "audits", "protocols/profiles": "profiles"}
 
 
@@ -46,6 +47,8 @@ def place_of(path: str, text: str) -> str:
     if named:
         return f"reference/errors/{named[1]}.md"
     folder, name = str(Path(path).parent), Path(path)
+    if folder == RESULTS:
+        return f"results/{name.name}"
     if folder not in _FOLDERS or name.suffix not in (".md", ".toml"):
         return ""
     return f"{_FOLDERS[folder]}/{'index' if name.name == 'README.md' else name.stem}.md"

@@ -10,6 +10,8 @@ import math
 import re
 from collections.abc import Sequence
 from html import escape
+from itertools import combinations
+from textwrap import wrap
 from typing import Any
 
 from lab.measuring import Row
@@ -21,7 +23,8 @@ _DARK = ("#5eead4", "#93c5fd", "#fbbf24", "#f9a8d4", "#c4b5fd", "#bef264", "#7dd
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.6)), (0, (6, 2, 1, 2)))
 _SHAPES = ("o", "s", "^", "D", "v", "P")
 _PANEL, _ALONE, _ACROSS = (410, 270), (640, 290), 2  # pixels of a panel, and of one that stands alone; panels beside each other
-_LEGEND, _SAMPLE, _LETTER = 19, 62, 7  # pixels: a line of the legend; what a name has beside it; a letter, about
+_ONE_PLACE = 12  # dots (144 an inch): points that are nearer look like one
+_LEGEND, _LINE, _SAMPLE, _LETTER = 19, 14, 62, 7  # pixels: a line of the legend, of text; beside a name; a letter, about
 _NEEDLESS = (  # all but the shapes of points, whose names are an m and digits
     r' id="(?!m[0-9a-f]+")[^"]*"| clip-path="[^"]*"|<clipPath.*?</clipPath>|<defs>\s*</defs>|<metadata>.*?</metadata>'
     r'|font-family: [^;"]*;? ?'
@@ -113,8 +116,11 @@ def _drawing(plots: Sequence[Row], ink: str, rule: str, colours: Sequence[str], 
 
     names = list(dict.fromkeys(name for plot in plots for name in _named(plot)))
     shapes = list(dict.fromkeys(point["shape"] for plot in plots for point in plot.get("points", ())))
+    panel, high = _PANEL if len(plots) > 1 or across < _ACROSS else _ALONE
     across = min(across, len(plots))
-    panel, high = _PANEL if len(plots) > 1 else _ALONE
+    plots = [{**plot, "x": wrap(plot["x"], (panel - 24) // 6)} for plot in plots]
+    low = 48 + _LINE * max(len(plot["x"]) - 1 for plot in plots)
+    high += low - 48
     wide, listed = across * panel, names + shapes
     columns = min(len(listed), max(1, wide // (_SAMPLE + _LETTER * max(map(len, listed)))))
     tall = -(-len(plots) // across) * high + -(-len(listed) // columns) * _LEGEND + 12
@@ -124,7 +130,7 @@ def _drawing(plots: Sequence[Row], ink: str, rule: str, colours: Sequence[str], 
         drawing = Figure(figsize=(wide / 72, tall / 72), dpi=144, facecolor="none")
         for place, plot in enumerate(plots):
             left, top = place % across * panel, place // across * high
-            box = (left + 62) / wide, 1 - (top + high - 48) / tall, (panel - 86) / wide, (high - 100) / tall
+            box = (left + 62) / wide, 1 - (top + high - low) / tall, (panel - 86) / wide, (high - low - 52) / tall
             axes = drawing.add_axes(box)
             if "points" in plot:
                 _points(axes, plot, looks, shapes)
@@ -177,16 +183,26 @@ def _named(plot: Row) -> list[str]:
 
 def _points(axes: Any, plot: Row, looks: Row, shapes: list[str]) -> None:
     """Points with intervals both ways; their areas grow with the logarithm of their size."""
-    for point in plot["points"]:
+    axes.set_xlim(left=-0.03 * plot["most"], right=plot["most"])
+    axes.set_ylim(0, 1.1)
+    axes.grid(axis="x", linewidth=0.6)
+    for point, part in zip(plot["points"], _parts(axes, plot["points"]), strict=True):
         colour, (x, low, high), (y, under, over) = looks[point["of"]]["color"], point["x"], point["y"]
         axes.plot([low, high], [y, y], linewidth=1, color=colour)
         axes.plot([x, x], [under, over], linewidth=1, color=colour)
         width = 6 + 0.8 * math.log2(1 + 100 * point["size"])
-        form = {"marker": _SHAPES[shapes.index(point["shape"])], "markersize": width}
-        axes.plot([x], [y], linestyle="", color=colour, alpha=0.75, markeredgewidth=0, **form)
-    axes.set_xlim(left=-0.03 * plot["most"], right=plot["most"])
-    axes.set_ylim(0, 1.1)
-    axes.grid(axis="x", linewidth=0.6)
+        form = {"marker": _SHAPES[shapes.index(point["shape"])], "markersize": width, "fillstyle": part}
+        axes.plot([x], [y], linestyle="", color=colour, markerfacecoloralt="none", alpha=0.75, markeredgewidth=0, **form)
+
+
+def _parts(axes: Any, points: Sequence[Row]) -> list[str]:
+    """Which part of its mark each point fills: two of a shape in one place have half a mark each, and none hides the other."""
+    places = [axes.transData.transform((point["x"][0], point["y"][0])) for point in points]
+    found = ["full"] * len(points)
+    for (n, one), (k, other) in combinations(enumerate(points), 2):
+        if one["shape"] == other["shape"] and math.dist(places[n], places[k]) < _ONE_PLACE and found[n] == "full":
+            found[n], found[k] = "left", "right"
+    return found
 
 
 def _bars(axes: Any, plot: Row, looks: Row) -> None:
@@ -226,7 +242,7 @@ def _framed(axes: Any, plot: Row) -> None:
         axes.set_ylim(bottom=0)
     axes.grid(axis="y", linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.set_xlabel(plot["x"])
+    axes.set_xlabel("\n".join(plot["x"]))
     axes.set_title(plot["title"], loc="left", size=12, pad=24)
     axes.text(0, 1.03, plot["y"], transform=axes.transAxes, size=10)
 

@@ -158,14 +158,16 @@ def test_files_and_the_page_hold_what_was_made(tmp_path: Path, monkeypatch: pyte
     assert [float(row["square"]) for row in rows] == [row["square"] for row in result["rows"]]
     monkeypatch.setattr(lab.measuring, "RESULTS", tmp_path)
     monkeypatch.setattr(paper_pages, "RESULTS", tmp_path)
-    pages = {path.name: text for path, text in paper_pages.paper_pages().items()}
-    assert pages.keys() == {"paper-squares.md", "paper-squares-figure-1.svg"}
-    text = pages["paper-squares.md"]
+    pages = {path.relative_to(paper_pages.ROOT).as_posix(): text for path, text in paper_pages.paper_pages().items()}
+    drawn = "paper-squares-figure-1.svg"
+    assert pages.keys() == {"docs/research/paper-squares.md", f"docs/assets/{drawn}", f"docs/assets/narrow/{drawn}"}
+    text = pages["docs/research/paper-squares.md"]
     assert f"| squares grow | they do | 9.5 | **{HOLDS}** | because |" in text
     for part in (
         "python -m lab reproduce squares --scale medium",
         "- three numbers",
         "<!-- picture: paper-squares-figure-1.svg -->",
+        "lab/results/papers/squares-medium.csv",
     ):
         assert part in text
 
@@ -179,6 +181,14 @@ def test_pictures_need_no_other_file_and_follow_the_page() -> None:
     assert "http" not in drawn.replace('xmlns="http://www.w3.org/2000/svg"', "")
     assert drawn == svg("Figure 1", plots)
     assert png(plots)[1:4] == b"PNG"
+
+
+def test_of_two_points_in_one_place_neither_hides_the_other() -> None:
+    def marks(*across: float) -> int:
+        points = [{"of": f"at {n}", "shape": "lda", "x": [x] * 3, "y": [0.5] * 3, "size": 1} for n, x in enumerate(across)]
+        return svg("Figure", [{"title": "t", "x": "x", "y": "y", "points": points, "most": 1.0}]).count("<use")
+
+    assert marks(0.5, 0.5) == marks(0.5, 0.9) + 2  # each has its half, and an empty one
 
 
 def test_a_verdict_is_of_all_comparisons() -> None:
