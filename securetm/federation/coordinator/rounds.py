@@ -27,7 +27,7 @@ from securetm.federation.budget.witness import Countersigning, LedgerStep
 from securetm.federation.document_minimum import documents_held
 from securetm.federation.limits import ROOM, largest_reply
 from securetm.federation.questions import Questions, asked_of, compile_question, preparation_identity, share_identity
-from securetm.federation.refusal_errors import NotInvited, OutOfBudget, OutOfTurn
+from securetm.federation.refusal_errors import BadState, NotInvited, OutOfBudget, OutOfTurn
 from securetm.federation.store import CoordinatorStore, named
 from securetm.federation.transcript import FewPasses, Parties, Replies, Watch, Wave
 from securetm.federation.wire import wire
@@ -421,7 +421,7 @@ class Rounds:
             self._note(member, outcome.name, _BY_PARTY)
             if outcome.name == OutOfTurn.__name__:
                 self._lost.add(member)
-            elif outcome.name not in FORGOT:
+            elif outcome.name == BadState.__name__:  # of what every session says alike, as the list of words
                 self._declined.add(member)
             return None
         if isinstance(outcome, wire.Refusal):
