@@ -34,6 +34,7 @@ from securetm.plans.profile_choice import (
 from securetm.plans.profiles import profile_names, read_profile
 from securetm.reports.choosing import bytes_said, cost_facts
 from securetm.reports.committed_costs import by_cost, cost_of
+from securetm.reports.profiles import ways_to_a_list
 from securetm.threats import read_threat_model
 from securetm.wording import counted
 
@@ -238,28 +239,20 @@ def choice_page() -> str:
     )
 
 
-_LEARNS = {  # by way: the coordinator, and the other parties
-    "union": ("which party has which words", "all words"),
-    "file": ("nothing", "nothing"),
-    "joint": ("all words, and in how many documents and parties each is", "the words of the list"),
-    "blind": ("how often each column occurs", "the words of the columns, and which party told each"),
-    "joint, epsilon 3": ("words of a public list, behind noise", "the same"),
-    "blind, epsilon 3": ("noised sums of columns", "nothing"),
-}
-
-
 def _lists() -> Iterator[str]:
     """What each way to a list shows, finds and costs, and how far columns without names can be named."""
     said, matched = committed("bench-word-lists"), committed("reproduce-column-matching")
     figures = {row["case"]: row["ours"] for row in said["rows"]}
     kinds = ("words", "until all have the list", "from each party")
 
-    def line(way: str) -> tuple[str, ...]:
-        words, seconds, megabytes = (figures[f"{way}: {kind}"] for kind in kinds)
-        return code(way) if "," not in way else way, *_LEARNS[way], f"{words:,.0f}", f"{seconds:.0f}", f"{megabytes:.1f}"
+    def line(way: dict[str, Any]) -> tuple[str, ...]:
+        case = f"{way['list']}, epsilon 3" if way["noised"] else way["list"]
+        words, seconds, megabytes = (figures[f"{case}: {kind}"] for kind in kinds)
+        shown = case if way["noised"] else code(case)
+        return shown, way["coordinator"], way["party"], f"{words:,.0f}", f"{seconds:.0f}", f"{megabytes:.1f}"
 
     heads = ("list", "the coordinator learns", "other parties learn", "words", "seconds", "MB from each party")
-    yield table(heads, map(line, _LEARNS))
+    yield table(heads, map(line, ways_to_a_list(read_profile("masked"))))
     yield (
         f"{said['parties']} parties with {said['documents']:,} documents of {said['corpus']}, all roles in one process. "
         "A public list is English. Behind noise a quarter of epsilon finds words; `joint` finds those of a public list only, "

@@ -15,6 +15,7 @@ from securetm.auditing.attack import Attack
 from securetm.auditing.views import (
     MODEL,
     REQUEST,
+    SET_UP,
     SIZES,
     TIMES,
     VOCABULARY,
@@ -31,9 +32,10 @@ from securetm.errors import Mistake
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation.result import spent_by
+from securetm.federation.simulation.simulation import words_of_columns
 from securetm.federation.store import DamagedStore, read_arrays
 from securetm.federation.transcript import Transcript
-from securetm.plans.profiles import claims_of, cohort_of
+from securetm.plans.profiles import BLIND, claims_of, cohort_of
 from securetm.plans.schema import CorpusChoice
 
 MESSAGES, WORDS = "messages.sqlite", "vocabulary.txt"
@@ -45,8 +47,10 @@ def view_of(folder: RunFolder, adversary: Adversary, attack: Attack, rounds: int
     """What this adversary saw, limited to the channels that the attack declares, and to this many rounds of training."""
     granted = granted_to(attack, adversary)
     serials = serials_of(folder, attack.questions, rounds)
+    if SET_UP in attack.questions:
+        serials = (*range(min(dict(_asked(folder)))), *serials)
     seen = _seen(folder, adversary, [channel for channel in granted if channel not in (MODEL, VOCABULARY)], serials)
-    words = vocabulary_of(folder) if VOCABULARY in granted else None
+    words = (vocabulary_of if adversary.name in (PARTY, READER) else columns_of)(folder) if VOCABULARY in granted else None
     weights = read_arrays(folder.model, bare=True)[0] if MODEL in granted else None
     return AdversaryView(adversary, public_facts(folder), seen, words, weights)
 
@@ -124,7 +128,12 @@ def check_recorded(folder: RunFolder) -> None:
 
 
 def vocabulary_of(folder: RunFolder) -> tuple[str, ...]:
-    """The agreed list of words."""
+    """The agreed list of words; where they are hidden, as the parties know them."""
+    return words_of_columns(folder) if folder.agreement.plan.vocabulary.source == BLIND else columns_of(folder)
+
+
+def columns_of(folder: RunFolder) -> tuple[str, ...]:
+    """The names of the columns as the coordinator knows them: the agreed list, unless words are hidden."""
     return tuple((folder.coordinator / WORDS).read_text("utf-8").split("\n"))
 
 
@@ -176,6 +185,7 @@ def claimed_by(folder: RunFolder) -> Budget | None:
 
 
 def claims(folder: RunFolder, what: str, against: str, helpers: int = 0) -> bool:
-    """Whether the profile of this run makes this claim for a cohort of its size and this many colluding parties."""
-    made = claims_of(folder.agreement.profile, cohort_of(folder.agreement.profile, folder.members))
+    """Whether this run's profile, or its source of words, makes this claim for a cohort of its size and so many helpers."""
+    profile, source = folder.agreement.profile, folder.agreement.plan.vocabulary.source
+    made = claims_of(profile, cohort_of(profile, folder.members), source)
     return any((one.what, one.against) == (what, against) and one.colluding >= helpers for one in made)

@@ -34,6 +34,7 @@ from securetm.plans.schema import Plan
 from securetm.settings import digest, require
 from securetm.stages import Stages
 
+_SOURCE = "vocabulary.source"
 _LISTED = "made of the texts of the audit, of which its own canaries are no part"  # why an audit's list of words is public
 
 
@@ -85,9 +86,9 @@ class Demonstrations:
 
     def planned(self, settings: Mapping[str, Any]) -> Plan:
         """The plan. If it needs a public list of words and names none, the list is made from the public texts."""
-        if settings.get("vocabulary.source") != "file" or "vocabulary.file" in settings:
+        if settings.get(_SOURCE) != "file" or "vocabulary.file" in settings:
             return read_plan(None, settings)
-        source = {name: value for name, value in settings.items() if name != "vocabulary.source"}
+        source = {name: value for name, value in settings.items() if name != _SOURCE}
         unlisted = read_plan(None, fitting(source, "open"))
         whole = Corpus.concat(list(self.documents(unlisted).values()))
         words = prune(whole, max_words=unlisted.vocabulary.max_words, min_df=unlisted.vocabulary.min_documents)
@@ -125,7 +126,7 @@ def check_runs(trial: Trial, where: str) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as words:
         words.write("one\ntwo")
         words.flush()
-        listed = trial.run.get("vocabulary.source") == "file" and "vocabulary.file" not in trial.run
+        listed = trial.run.get(_SOURCE) == "file" and "vocabulary.file" not in trial.run
         named = {"vocabulary.file": words.name, "origins.vocabulary": _LISTED} if listed else {}
         settings = {**trial.run, **named}
         for profile in trial.profiles:
@@ -151,9 +152,12 @@ def check_sound(agreement: Agreement, parties: int) -> None:
 
 
 def fitting(settings: Mapping[str, Any], profile: str) -> dict[str, Any]:
-    """The settings with this profile; without those of a budget if the profile has none."""
-    private = read_profile(profile).budget is not None
-    return {**{n: v for n, v in settings.items() if private or not n.startswith("privacy.")}, "profile": profile}
+    """The settings with this profile: those of a budget only if it has one, a source of words only if it allows that."""
+    chosen = read_profile(profile)
+    fits = {n: v for n, v in settings.items() if chosen.budget is not None or not n.startswith("privacy.")}
+    if _SOURCE in fits and fits[_SOURCE] not in chosen.vocabularies:
+        del fits[_SOURCE]
+    return {**fits, "profile": profile}
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:

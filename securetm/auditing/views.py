@@ -26,6 +26,7 @@ from securetm.plans.profiles import cohort_of
 from securetm.plans.schema import Plan
 
 MODEL, VOCABULARY = "model", "vocabulary"
+SET_UP = "set-up"  # among an attack's questions: what was said before the first question
 TIMES = "times"  # of replies that a network carried; the content is how many seconds after its request one came, as text
 SIZES = "sizes"  # of the messages on all channels; the content of such a message is a length in bytes, as text
 

@@ -28,7 +28,7 @@ MATCHED = "matched"
 JOINT, BLIND = "joint", "blind"
 VOCABULARIES = ("union", JOINT, BLIND, "file")
 _USUAL_PARTIES = 5
-SUMS_ONLY = "sees only sums"
+SUMS_ONLY, NO_WORD = "sees only sums", "sees no word"
 _SOME = Limit(bool, "must name at least one vocabulary")
 _EPSILON = Limit(lambda epsilon: 0 < epsilon < math.inf, "must be above 0 and finite")
 _DELTA = Limit(lambda delta: 0 < delta < 1, "must lie between 0 and 1")
@@ -170,15 +170,17 @@ def formed(name: str, settings: Mapping[str, Any]) -> str:
     return name if form == ALIGNED or name.endswith(f"-{form}") else f"{name}-{form}"
 
 
-def claims_of(profile: Profile, cohort: Cohort) -> frozenset[Claim]:
-    """Returns the claims of all parts of a profile.
+def claims_of(profile: Profile, cohort: Cohort, words: str = "") -> frozenset[Claim]:
+    """Returns the claims of all parts of a profile, and of the source of words that a plan names.
 
-    Where words are found in noised sums, no party names any: the sum is protected as any other total, and no further.
+    Where words are found in noised sums, no party names any: the sum is protected as any other total, and no further. A blind
+    list hides words from a coordinator that no party helps: all parties know the key.
     """
     from securetm.mechanisms.word_selection import WORDS_PRIVATE
 
     parts = [profile.aggregation.claims(cohort), *(m.claims(cohort) for m in profile.mechanisms)]
-    made = frozenset[Claim]().union(*parts)
+    hidden = frozenset({Claim(NO_WORD, "coordinator")} if words == BLIND else ())
+    made = hidden.union(*parts)
     return frozenset(claim for claim in made if claim.what != WORDS_PRIVATE) if words_in_sums(profile) else made
 
 
@@ -188,9 +190,9 @@ def words_in_sums(profile: Profile) -> bool:
     return profile.budget is not None and any(part.noise_by in together for part in profile.mechanisms)
 
 
-def profile_gaps(profile: Profile, threats: ThreatModel, parties: int) -> tuple[Gap, ...]:
-    """Returns what the threat model requires and the profile does not claim, for a cohort of that many parties."""
-    return gaps(threats, claims_of(profile, cohort_of(profile, max(parties, profile.minimum_parties))))
+def profile_gaps(profile: Profile, threats: ThreatModel, parties: int, words: str = "") -> tuple[Gap, ...]:
+    """Returns what the threat model requires and the profile, with this source of words, does not claim for so many parties."""
+    return gaps(threats, claims_of(profile, cohort_of(profile, max(parties, profile.minimum_parties)), words))
 
 
 def count_of_parties(profile: Profile, asked: int | None) -> int:

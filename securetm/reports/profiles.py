@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,7 +19,16 @@ from securetm.errors import BadSetting
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
 from securetm.plans.agreement import begins_public
-from securetm.plans.profiles import claims_of, cohort_of, count_of_parties, profile_gaps, read_profile, words_in_sums
+from securetm.plans.profiles import (
+    BLIND,
+    JOINT,
+    claims_of,
+    cohort_of,
+    count_of_parties,
+    profile_gaps,
+    read_profile,
+    words_in_sums,
+)
 from securetm.registries import OURS, Registry, unreadable_packages
 from securetm.reports.committed_costs import cost_of, frontier_says
 from securetm.reports.document import Paragraph
@@ -106,6 +115,7 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
         "accepted": [{"claim": what, "reason": reason} for what, reason in threats.accepts if what not in promised],
         "out_of_scope": list(threats.out_of_scope),
         "vocabularies": list(profile.vocabularies),
+        "lists": list(ways_to_a_list(profile)),
         "minimum_parties": profile.minimum_parties,
         "minimum_documents": profile.minimum_documents,
         "minimum_counts": sentence("profiles.counted_documents", coins),
@@ -113,6 +123,18 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
         "parts": [{"kind": of.kind, "name": part, "package": of.find(part).package} for of, part, _ in parts_of(profile)],
         "audits": [plan.title for plan in map(read_audit_plan, audit_plan_names()) if profile.name in plan.profiles],
     }
+
+
+_WAYS = (("union", False), ("file", False), (JOINT, False), (BLIND, False), (JOINT, True), (BLIND, True))  # noised or not
+
+
+def ways_to_a_list(profile: Profile) -> Iterator[dict[str, Any]]:
+    """The ways to a list of words side by side: what each shows to whom, and whether the profile allows it."""
+    how = words_in_sums(profile) or profile.budget is None, profile.aggregation.opened_by == "parties"
+    for way, noised in _WAYS:
+        coordinator, party = said("profiles.list_shows", way, noised, *how)
+        allowed = way in profile.vocabularies and (way == "file" or noised == (profile.budget is not None))
+        yield {"list": way, "noised": noised, "allowed": allowed, "coordinator": coordinator, "party": party}
 
 
 def promised_of(claims: Iterable[Claim], threats: ThreatModel) -> frozenset[str]:

@@ -22,6 +22,8 @@ _OWN = {
     "centre_inversion": "centre_inversion:CENTRE_INVERSION",
     "centre_updates": "centre_inversion:CENTRE_UPDATES",
     "collusion": "collusion:COLLUSION",
+    "column_frequencies": "hidden_words:COLUMN_FREQUENCIES",
+    "column_pairs": "hidden_words:COLUMN_PAIRS",
     "count_reconstruction": "count_reconstruction:ATTACK",
     "decoder_inversion": "gradient_inversion:DECODER_INVERSION",
     "differencing": "differencing:ATTACK",
@@ -56,6 +58,7 @@ _OWN = {
     "trap_weights": "trap_weights:TRAP_WEIGHTS",
     "update_inversion": "update_inversion:UPDATE_INVERSION",
     "vocabulary_leakage": "vocabulary:VOCABULARY_LEAKAGE",
+    "word_dictionary": "hidden_words:WORD_DICTIONARY",
 }
 
 ATTACKS = Registry(

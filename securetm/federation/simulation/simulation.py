@@ -154,7 +154,7 @@ def train(
     if agreement.profile.aggregation.opened_by == "parties":
         trained = _learned_by_parties(folder, trained)
     if trained.rounds and agreement.plan.vocabulary.source == BLIND:
-        trained = replace(trained, vocabulary=_words_of_columns(folder))
+        trained = replace(trained, vocabulary=words_of_columns(folder))
     if trained.rounds:
         release(folder.path, agreement.model, trained.state, trained.vocabulary, origin_of_run(folder))
     return trained
@@ -195,7 +195,7 @@ def _learned_by_parties(folder: RunFolder, trained: Trained) -> Trained:
     return Trained(state, trained.vocabulary, trained.rounds, figures)
 
 
-def _words_of_columns(folder: RunFolder) -> tuple[str, ...]:
+def words_of_columns(folder: RunFolder) -> tuple[str, ...]:
     """The words of the columns as the parties know them, which only a simulation may put together."""
     known = ((folder.party(name) / WORDS).read_text(encoding="utf-8").split("\n") for name in folder.members)
     return tuple(next((word for word in words if not word.startswith(UNKNOWN)), words[0]) for words in zip(*known, strict=True))
