@@ -17,11 +17,11 @@ from statistics import NormalDist
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, Rows, State, Terms, Unit
+from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, State, Terms, Unit
 from securetm.errors import Misuse
-from securetm.models.questions.word_sketch import fits, word_numbers
+from securetm.models.questions.word_sketch import fits
 from securetm.models.questions.word_sums import add_rows_of_length_1
-from securetm.models.questions.words import add_rows, presence_terms, present, total_of
+from securetm.models.questions.words import NamesWords, add_rows, presence_terms, present, total_of
 
 KEY = 32  # bytes
 PARTS = 16  # of a bucket
@@ -116,7 +116,7 @@ class BucketFrequencies:
 
 
 @dataclass(frozen=True, eq=False)
-class CellMarks:
+class CellMarks(NamesWords):
     """Of each cell of these buckets: its documents and parties, and twice the sum of the marks of the words in them.
 
     A document counts once for each of its words there. Of a cell with one word both sums are its documents times its marks.
@@ -131,14 +131,6 @@ class CellMarks:
         """One row per party. Without the key it names nothing; it follows from words that only parties know all the same."""
         layout = (Block("cells", (len(self.open_buckets) * PARTS, _SENT)),)
         return Terms(layout, names_words=True, domain=Domain.INTEGER, bits=32, unit=Unit.PARTY)
-
-    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
-        counts = clipped_sum.named(*self.own_words(documents))
-        clipped_sum.add(self.row(documents.vocabulary, counts, len(documents)), np.zeros(1, dtype=np.int64))
-
-    def own_words(self, documents: Documents) -> tuple[Rows, Array, Array]:
-        """Which words each document holds, and the words' own numbers."""
-        return present(documents.counts), np.arange(len(documents)), word_numbers(documents.vocabulary)
 
     def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:
         """The party's cells."""

@@ -7,15 +7,14 @@ or decoding reports that the table was too small (Goodrich and Mitzenmacher 2011
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, Rows, Terms
+from securetm.contracts import Answer, Array, Block, Domain, Terms
 from securetm.errors import SecuretmError
-from securetm.models.questions.words import MOST_WORDS, present, sendable, total_of
+from securetm.models.questions.words import MOST_WORDS, NamesWords, sendable, total_of
 
 
 class SketchTooSmall(SecuretmError):
@@ -34,7 +33,7 @@ WIDTH = _WORD + _LIMBS
 
 
 @dataclass(frozen=True)
-class WordSketch:
+class WordSketch(NamesWords):
     """Asks for the party's words, their document frequencies and its number of documents, as a Bloom lookup table."""
 
     most_words: int
@@ -50,14 +49,6 @@ class WordSketch:
         """One row per party: its table. Noise cannot protect a table; a mechanism selects the words before they enter it."""
         layout = (Block("documents", (1,)), Block("cells", (self.cells, WIDTH)))
         return Terms(layout, data_only=True, names_words=True, domain=Domain.INTEGER, bits=32)
-
-    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
-        counts = clipped_sum.named(*self.own_words(documents))
-        clipped_sum.add(self.row(documents.vocabulary, counts, len(documents)), np.zeros(1, dtype=np.int64))
-
-    def own_words(self, documents: Documents) -> tuple[Rows, Array, Array]:
-        """Which words each document holds, and the words' own numbers."""
-        return present(documents.counts), np.arange(len(documents)), word_numbers(documents.vocabulary)
 
     def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:
         held = [(word, int(n)) for word, n in zip(words, counts, strict=True) if n > 0 and fits(word)]
@@ -80,12 +71,6 @@ def words_in(answer: Answer) -> tuple[tuple[str, ...], int, Array]:
         int(total["documents"][0]),
         np.array([n for _, n in words], dtype=np.int64),
     )
-
-
-def word_numbers(words: Sequence[str]) -> Array:
-    """Each word's own number below 2^62. It depends on the word alone."""
-    hashed = b"".join(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words)
-    return (np.frombuffer(hashed, dtype="<u8") >> np.uint64(2)).astype(np.int64)
 
 
 def fits(word: str) -> bool:

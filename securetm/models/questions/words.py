@@ -5,6 +5,8 @@ What leaves a party is a sum of one row per document. Only `WordList` needs each
 
 from __future__ import annotations
 
+import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -72,8 +74,31 @@ class DocumentFrequencies:
         add_rows(sparse.hstack([one, present(documents.counts)], format="csr"), documents, clipped_sum)
 
 
+def word_numbers(words: Sequence[str]) -> Array:
+    """Each word's own number below 2^62. It depends on the word alone."""
+    hashed = b"".join(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words)
+    return (np.frombuffer(hashed, dtype="<u8") >> np.uint64(2)).astype(np.int64)
+
+
+class NamesWords(ABC):
+    """A question to which each party has one row, made of the words that a mechanism lets it name."""
+
+    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
+        """Adds the party's row."""
+        counts = clipped_sum.named(*self.own_words(documents))
+        clipped_sum.add(self.row(documents.vocabulary, counts, len(documents)), np.zeros(1, dtype=np.int64))
+
+    def own_words(self, documents: Documents) -> tuple[Rows, Array, Array]:
+        """Which words each document holds, and the words' own numbers."""
+        return present(documents.counts), np.arange(len(documents)), word_numbers(documents.vocabulary)
+
+    @abstractmethod
+    def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:
+        """The row of a party with so many documents, which hold these words so often."""
+
+
 @dataclass(frozen=True)
-class WordList:
+class WordList(NamesWords):
     """The words of each party, as gFedNTM's union of vocabularies needs them: UTF-8 bytes, a newline between two words.
 
     A party with more words than fit leaves out those that fewest of its documents hold. The order is alphabetical, so it does
@@ -95,14 +120,6 @@ class WordList:
             bits=8,
             unit=Unit.PARTY,
         )
-
-    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
-        counts = clipped_sum.named(*self.own_words(documents))
-        clipped_sum.add(self.row(documents.vocabulary, counts, len(documents)), np.zeros(1, dtype=np.int64))
-
-    def own_words(self, documents: Documents) -> tuple[Rows, Array, Array]:
-        """Which words each document holds, and the words' places: nothing here goes by a word's number."""
-        return present(documents.counts), np.arange(len(documents)), np.arange(len(documents.vocabulary))
 
     def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:
         """The words that are in a document, as bytes."""
