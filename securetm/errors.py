@@ -57,7 +57,8 @@ class SecuretmError(Exception):
     exit_code: ClassVar[int] = FAILURE
 
     def __init_subclass__(cls) -> None:
-        dataclass(eq=False)(cls)
+        if "__annotations__" in cls.__dict__:  # one without facts of its own is made as its base
+            dataclass(eq=False)(cls)
 
     def facts(self) -> dict[str, Any]:
         """The public facts of this failure, by field name."""

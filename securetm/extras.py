@@ -1,9 +1,12 @@
-"""Libraries that only some work needs, and the extra of securetm that installs each."""
+"""Libraries that only some work needs: the extra of securetm that installs each, and those that load when they are used."""
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
-from typing import Any
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from securetm.errors import Mistake
 
@@ -37,6 +40,23 @@ def missing_extra(problem: ModuleNotFoundError) -> Mistake | None:
     return Mistake("this needs {library}, which is not installed", hint=hint, library=library, extra=extra)
 
 
+# Needs nothing else of its package, which imports all of itself: a second, and 150 MB.
+_BY_ITSELF = frozenset({"dp_accounting.dp_event"})
+
+
+def loaded(name: str) -> Any:
+    """The module of this name; one that needs nothing else of its package is imported without it."""
+    package, _, own = name.partition(".")
+    if name in _BY_ITSELF and not {package, name} & set(sys.modules) and (whole := find_spec(package)) and whole.origin:
+        spec = spec_from_file_location(name, Path(whole.origin).with_name(f"{own}.py"))
+        assert spec is not None
+        assert spec.loader is not None
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules.setdefault(name, module)  # another thread may have been quicker
+    return import_module(name)
+
+
 class _Later:
     """Stands for a module that is imported when something of it is first used."""
 
@@ -44,7 +64,7 @@ class _Later:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(import_module(self._name), name)
+        found = getattr(loaded(self._name), name)
         self.__dict__[name] = found
         return found
 
@@ -55,3 +75,9 @@ def later(name: str) -> Any:
     For libraries that take a second and many megabytes: a party that waits has neither to spare.
     """
     return _Later(name)
+
+
+if TYPE_CHECKING:
+    from scipy import sparse as sparse
+else:
+    sparse = later("scipy.sparse")  # matrices of documents, which nobody has before there are words

@@ -6,8 +6,6 @@ sources has the same one.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -22,17 +20,23 @@ _HERE = Path(__file__).resolve().parent
 
 def sources() -> dict[str, str]:
     """The SHA-256 of each file that this package runs or reads, by its name in the wheel."""
+    import hashlib  # a probe of health has no use for it
+
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sorted(_files())}
 
 
 def build_digest(files: Mapping[str, str] | None = None) -> str:
     """The digest that names a build: of the names and digests of all its files."""
+    import hashlib
+
     lines = (f"{digest}  {name}\n" for name, digest in sorted((sources() if files is None else files).items()))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def published() -> dict[str, str] | None:
     """The digests that the wheel was built with; None in a checkout."""
+    import json
+
     path = _HERE / "_data" / PUBLISHED
     return dict(json.loads(path.read_text("utf-8"))) if path.is_file() else None
 

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from securetm.stages import Unwatched
+from securetm.trial.files import make_trial
+
 from .quick_part import quick
 
 LARGE = tuple(
@@ -24,8 +27,8 @@ LARGE = tuple(
 LISTED = f"\nimport sys\nprint('large', *(name for name in {LARGE} if name in sys.modules), file=sys.__stderr__)\n"
 COMMAND = "import atexit, sys\natexit.register(lambda: exec({listed!r}))\nfrom securetm.cli.main import main\nmain()\n"
 
-COUNTS = {"numpy", "scipy"}
-RUN = {*COUNTS, "numba", "cryptography", "safetensors", "google.protobuf", "rich"}
+COUNTS = {"numpy"}
+RUN = {*COUNTS, "scipy", "numba", "cryptography", "safetensors", "google.protobuf", "rich"}
 WORDS = ("min_documents=1", "max_share=1", "most_candidates=500")
 SHORT = f"run --corpus documents.csv --rounds 1 --json --out out {' '.join(f'--set vocabulary.{word}' for word in WORDS)}"
 
@@ -84,10 +87,31 @@ def test_a_command_imports_what_it_needs_and_nothing_else(command: str, place: P
     assert imported(COMMAND.format(listed=LISTED), *command.split(), cwd=tmp_path) == COMMANDS[command]
 
 
-def test_a_party_that_waits_has_neither_a_compiler_nor_an_accountant_in_memory(tmp_path: Path) -> None:
-    roles = "import securetm.federation.party.joining, securetm.federation.network.dialing"
-    light = {*COUNTS, "cryptography", "google.protobuf", "grpc", "safetensors"}
-    assert imported(roles + LISTED, cwd=tmp_path) == light
+READY = """
+import sys
+from pathlib import Path
+import securetm.federation.network.dialing
+from securetm.federation.party.joining import prepare
+from securetm.federation.party.reply_times import PacedParty
+from securetm.federation.party.state import PartyWatch
+from securetm.stages import Unwatched
+PacedParty(prepare(Path(sys.argv[1]), lambda _: None, Unwatched()).party(PartyWatch()))
+"""
+WAITING = {"numpy", "cryptography", "google.protobuf", "grpc", "safetensors"}
+
+
+@pytest.mark.parametrize(
+    "profile",
+    quick(
+        ("masked", "dp-distributed", "open", "masked_strict", "dp-central", "dp-local", "fortress"), "masked", "dp-distributed"
+    ),
+)
+def test_a_party_that_waits_has_neither_a_compiler_nor_an_accountant_nor_matrices_in_memory(
+    profile: str, tmp_path: Path
+) -> None:
+    """Everything is read and checked, and nothing was asked yet."""
+    trial = make_trial(tmp_path / "trial", profile, 2, Unwatched())
+    assert imported(READY + LISTED, str(trial.file(trial.parties[0])), cwd=tmp_path) == WAITING
 
 
 def test_each_reader_imports_its_own_library(place: Path, tmp_path: Path) -> None:

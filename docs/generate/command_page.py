@@ -46,9 +46,9 @@ class Parameter:
 
 def commands() -> list[Command]:
     """Every command, by its whole name, in the order of `--help`; a group's commands stand together."""
-    from securetm.cli.application import app
+    from securetm.cli.application import application
 
-    return list(_below(app, "securetm"))
+    return list(_below(application(), "securetm"))
 
 
 def command_page() -> str:

@@ -16,11 +16,11 @@ _VERDICTS = ("attack", "verdict", "found", "settings")
 
 def said(*arguments: str) -> Any:
     """The JSON document that a command prints."""
-    from securetm.cli.application import app
+    from securetm.cli.application import application
 
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
-        app([*arguments, "--json"], standalone_mode=False)
+        application()([*arguments, "--json"], standalone_mode=False)
     return json.loads(out.getvalue())
 
 

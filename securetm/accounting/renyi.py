@@ -169,7 +169,7 @@ def _log_moment(event: DpEvent, rate: float, order: int) -> float:
     if order == 1:
         return 0.0
     terms = np.arange(2, order + 1, dtype=float)
-    from securetm.contracts.zcdp_event import SymmetricZCDpEvent
+    from securetm.contracts.events import SymmetricZCDpEvent
 
     symmetric = isinstance(
         event, events.GaussianDpEvent | events.LaplaceDpEvent | events.DiscreteLaplaceDpEvent | SymmetricZCDpEvent

@@ -71,7 +71,7 @@ def _at_least(least: int) -> _Check:
 @cache
 def _checks() -> dict[type[DpEvent], tuple[str, dict[str, _Check]]]:
     """How each event is called, and what checks its numbers."""
-    from securetm.contracts.zcdp_event import SymmetricZCDpEvent
+    from securetm.contracts.events import SymmetricZCDpEvent
 
     return {
         events.NoOpDpEvent: ("nothing", {}),

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from securetm.answers.block_sums import PartialSum
 from securetm.compiled import njit
 from securetm.contracts import INF, Array, Domain, Losses, Rows, Terms, Unit
 from securetm.errors import BrokenPromise, NoPersons, SplitOwner
+from securetm.extras import sparse
 
 # `Losses` computes lengths from rounded factors, and may find one too short by less than this. The clip aims below its radius
 # by as much, so that the radius holds for the rows that are really summed.

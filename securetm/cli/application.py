@@ -3,43 +3,31 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
 
-from securetm.cli.audits import audit, report
-from securetm.cli.budget import budget
-from securetm.cli.choose import choose
-from securetm.cli.corpus import corpus
-from securetm.cli.federation import health, init, join, post, serve
-from securetm.cli.keys import keys
-from securetm.cli.models import adapt, evaluate, topics, transform
-from securetm.cli.operations.backups import backup, restore
-from securetm.cli.operations.doctor import doctor
-from securetm.cli.operations.version import version
-from securetm.cli.profiles import check, compare_profiles, explain, parts, threats
-from securetm.cli.run import run
-from securetm.cli.runs import compare, runs, sweep
 from securetm.version import __version__
 
-app = typer.Typer(
-    name="securetm",
-    help="Topic models trained across organisations that may not show each other their documents.",
-    epilog="Example: securetm explain open",
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-COMMANDS = (
-    *(choose, run, sweep, serve, init, join, post, health, doctor, backup, restore, version),
-    *(topics, transform, adapt, evaluate, runs, compare),
-    *(explain, compare_profiles, check, threats, audit, report, parts),
-    *(budget, keys, corpus),
-)
-for one in COMMANDS:
-    one.add_to(app, "securetm")
+COMMANDS = {  # each in its module of this package
+    "choose": "choose",
+    "run": "run",
+    "sweep": "runs",
+    **dict.fromkeys(("serve", "init", "join", "post", "health"), "federation"),
+    "doctor": "operations.doctor",
+    **dict.fromkeys(("backup", "restore"), "operations.backups"),
+    "version": "operations.version",
+    **dict.fromkeys(("topics", "transform", "adapt", "evaluate"), "models"),
+    **dict.fromkeys(("runs", "compare"), "runs"),
+    **dict.fromkeys(("explain", "compare-profiles", "check", "threats"), "profiles"),
+    **dict.fromkeys(("audit", "report"), "audits"),
+    "parts": "profiles",
+    "budget": "budget",
+    "keys": "keys",
+    "corpus": "corpus",
+}
 
 
 def _print_version(wanted: bool) -> None:
@@ -48,7 +36,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-@app.callback()
 def _everything(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
     shown: Annotated[
@@ -60,6 +47,24 @@ def _everything(
 
 
 @cache
-def commands() -> Any:
-    """All commands, as what parses a command line. To make them takes longer than many a command."""
-    return get_command(app)
+def application(only: str = "") -> typer.Typer:
+    """All commands; or one alone, where it is known which is meant: the others take longer to make than many a command."""
+    app = typer.Typer(
+        name="securetm",
+        help="Topic models trained across organisations that may not show each other their documents.",
+        epilog="Example: securetm explain open",
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_everything)
+    for name in [only] if only in COMMANDS else COMMANDS:
+        getattr(import_module(f"securetm.cli.{COMMANDS[name]}"), name.replace("-", "_")).add_to(app, "securetm")
+    return app
+
+
+@cache
+def commands(only: str = "") -> Any:
+    """The same, as what parses a command line."""
+    return get_command(application(only))

@@ -8,11 +8,8 @@ from __future__ import annotations
 import io
 import os
 import sys
-import traceback
-from typing import TYPE_CHECKING
 
-from securetm.interrupts import never_lost
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from securetm.errors import Mistake, SecuretmError
 
@@ -32,8 +29,7 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # escapes characters that the terminal or file cannot encode
     try:
-        with never_lost():
-            code = _run(arguments or ["--help"], debug)
+        code = 0 if _works(arguments) else _uninterrupted(arguments or ["--help"], debug)
     except KeyboardInterrupt:
         code = _interrupted(debug)
     except BrokenPipeError:
@@ -55,10 +51,15 @@ def _reported(problem: Exception, command: list[str], debug: bool) -> int:
     return _report(f"unexpected: {type(failure).__name__}", "repeat with --debug and report what it shows", _FAILURE, debug)
 
 
+def _uninterrupted(arguments: list[str], debug: bool) -> int:
+    from securetm.interrupts import never_lost
+
+    with never_lost():
+        return _run(arguments, debug)
+
+
 def _run(arguments: list[str], debug: bool) -> int:
     """Runs the command and returns its exit code. Reports what typer calls a misuse."""
-    if _works(arguments):
-        return 0
     import typer
 
     from securetm.cli.application import commands
@@ -66,7 +67,7 @@ def _run(arguments: list[str], debug: bool) -> int:
     # by version, typer has a copy of click or depends on it, so the base class of misuses is found through one of them
     misused: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
-        code = commands()(arguments, prog_name="securetm", standalone_mode=False)
+        code = commands(arguments[0])(arguments, prog_name="securetm", standalone_mode=False)
     except misused as misuse:
         return _report(_sentence(misuse), _help_hint(misuse), _MISUSE, debug)
     except typer.Abort:
@@ -84,14 +85,17 @@ def _works(arguments: list[str]) -> bool:
     from pathlib import Path
 
     from securetm.federation.health import check_works
-    from securetm.foreign_text import printable
 
     file = Path(arguments[1])
     try:
         said = check_works(file, tomllib.loads(file.read_text("utf-8")))
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return False  # the command itself says what is wrong with the file
-    sys.stdout.write(f"{printable(said)}\n")
+    if not said.isprintable():
+        from securetm.foreign_text import printable
+
+        said = printable(said)
+    sys.stdout.write(f"{said}\n")
     return True
 
 
@@ -157,6 +161,8 @@ def _report(sentence: str, hint: str, code: int, debug: bool) -> int:
     from securetm.foreign_text import printable
 
     if debug:
+        import traceback
+
         traceback.print_exc()
     for kind, text in (("error", sentence), ("hint", hint)):
         if text:  # it may quote a file, which may hold control characters

@@ -15,7 +15,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.document_names import DIGEST, content_keys, copy_numbers, id_name, secret_of, text_digest, text_name
-from securetm.corpus.held_documents import HeldDocuments, counted_tokens, merge_ends, too_many_words, unlike_parts
+from securetm.corpus.held_documents import HeldDocuments, merge_ends, too_many_words, unlike_parts
 from securetm.corpus.records import LIMIT, NO_TEXT, NO_WORD, Dropped, Record, bad_cell, document_too_long, incomplete_column
 from securetm.corpus.tokeniser import BREAK, Tokeniser
 from securetm.errors import Mistake
@@ -179,9 +179,8 @@ class CorpusBuilder:
         persons = list(self.names["person"])
         used = {role: np.array(list(known), dtype=np.str_) for role, known in self.names.items() if len(known) > 1}
         with_persons = used.pop("person", None) is not None  # whose names are thrown away
-        counts = counted_tokens(taken["tokens"], taken["token_ends"], len(vocabulary))
         keys = content_keys(secret_of(self._name, self._secret), taken["digests"], copies)
-        held = HeldDocuments.of_columns(taken, counts, tuple(vocabulary), keys, used, with_persons=with_persons)
+        held = HeldDocuments.of_columns(taken, None, tuple(vocabulary), keys, used, with_persons=with_persons)
         listed = "\n".join(persons).encode("utf-8", "surrogatepass")  # equal lists of persons number them alike
         people = f"{self._name} {hashlib.blake2b(listed, digest_size=8).hexdigest()}" if with_persons else ""
         return held, self._name, people, self.documents - documents, counted_by_reason(self.dropped)

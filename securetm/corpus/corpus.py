@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 
 from securetm.contracts import BLOCK_DOCUMENTS, Array
 from securetm.corpus.blocks import Block, by_person, check_whole, numbered, places_of_each, read_arrays, save_arrays
@@ -41,6 +40,7 @@ from securetm.corpus.store import is_stored, opened, other_version
 from securetm.corpus.stored_documents import StoredDocuments, whole_corpus_needed
 from securetm.corpus.tokeniser import LONGEST, Tokeniser
 from securetm.errors import BadSetting
+from securetm.extras import sparse
 
 _VERSION = 2  # of the file that `save` writes
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.corpus.document_names import (
@@ -22,6 +21,7 @@ from securetm.corpus.document_names import (
 from securetm.corpus.store import order_of
 from securetm.corpus.tokeniser import MOST, check_longest
 from securetm.errors import BadSetting, Mistake
+from securetm.extras import sparse
 
 _BLOCK = 1 << 19  # tokens that are counted at once
 _NAMES = ("labels", "parties", "dates")
@@ -43,7 +43,8 @@ class HeldDocuments:
 
     `counts` is a CSR array of int32, documents x vocabulary, without stored zeros. Where the order of words is known, `tokens`
     holds word ids in reading order, all documents end to end; `token_ends` says where each document ends and `sentence_ends`
-    where each sentence ends. No sentence is empty, and a document's end is always the end of a sentence.
+    where each sentence ends. No sentence is empty, and a document's end is always the end of a sentence. Counts of known
+    tokens may be left out: they are made when somebody asks for them.
     """
 
     counts: Any
@@ -63,11 +64,21 @@ class HeldDocuments:
     embedded_as: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        check_equal("rows of counts", self.counts.shape[0], len(self))
-        check_equal("columns of counts", self.counts.shape[1], len(self.vocabulary))
+        if self.counts is None:
+            del self.__dict__["counts"]
+        else:
+            check_equal("rows of counts", self.counts.shape[0], len(self))
+            check_equal("columns of counts", self.counts.shape[1], len(self.vocabulary))
         check_columns({column: getattr(self, column) for column in COLUMNS}, len(self))
         if self.tokens is not None:
             check_order(self.tokens, self.token_ends, self.sentence_ends, len(self), len(self.vocabulary))
+
+    def __getattr__(self, name: str) -> Any:
+        """Makes the counts where they were left out."""
+        if name != "counts" or self.tokens is None or self.token_ends is None:
+            raise AttributeError(name)
+        made = self.__dict__["counts"] = counted_tokens(self.tokens, self.token_ends, len(self.vocabulary))
+        return made
 
     @classmethod
     def of_columns(
@@ -130,7 +141,8 @@ class HeldDocuments:
             order = order_of(self.tokens, self.token_ends, self.sentence_ends, wanted)
         known = {column: getattr(self, column) for column in COLUMNS}
         columns = {column: entries[wanted] for column, entries in known.items() if entries is not None}
-        return replace(self, counts=self.counts[wanted], keys=self.keys[wanted], **order, **columns)
+        counts = self.__dict__.get("counts")
+        return replace(self, counts=None if counts is None else counts[wanted], keys=self.keys[wanted], **order, **columns)
 
     def over(self, words: tuple[str, ...]) -> HeldDocuments:
         """The same documents in these words. Others disappear, documents never do (they may be empty)."""

@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.corpus.document_names import DIGEST
 from securetm.corpus.records import Dropped
 from securetm.errors import Mistake, NoSuchPath, Unreadable
+from securetm.extras import sparse
 from securetm.private_files import check_private, sync, writing
 from securetm.stages import Stages
 

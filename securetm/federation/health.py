@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from securetm.data_homes import COORDINATOR_OUT, party_home
-from securetm.errors import Failed
 
 LOCK, PULSE = "lock", "pulse"
 EVERY = 2.0  # seconds between two stamps
@@ -41,6 +40,8 @@ def check_works(file: Path, tables: Mapping[str, Any]) -> str:
     """A sentence that says that the process of this file works; refuses if it does not."""
     role = "party" if "data" in tables else "coordinator"  # a PARTY.toml names data, a plan does not
     if problem := _why_not(tables, file.parent):
+        from securetm.errors import Failed
+
         raise Failed(
             "{name} does not work: {problem}",
             hint="start it, or wait until it has started; `securetm serve` and `securetm join` say what stops them",

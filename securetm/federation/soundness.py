@@ -175,7 +175,7 @@ def _refusals(agreement: Agreement, parties: int) -> Iterator[tuple[str, Unsound
             yield name, unsound
 
 
-def agreed_apart(plan: Plan, members: Collection[str]) -> Agreement:
+def agreed_apart(plan: Plan, members: Collection[str], *, tried: bool = True) -> Agreement:
     """Returns the agreement on this plan among these parties, with the noise that its budget calls for.
 
     A simulation sees whether documents name persons. A role on its own does not, so the plan must say whom a budget protects.
@@ -199,4 +199,4 @@ def agreed_apart(plan: Plan, members: Collection[str]) -> Agreement:
         )
     from securetm.federation.budget.prices import calibrated  # with loss distributions, slow to import
 
-    return calibrated(agreement, len(members))
+    return calibrated(agreement, len(members), tried=tried)

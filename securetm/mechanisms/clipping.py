@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from securetm.compiled import njit
 from securetm.contracts import INF, Array, Cohort, Domain, Mechanism, Noised, Rows, Terms
 from securetm.errors import check_setting
+from securetm.extras import sparse
 from securetm.mechanisms.noising import check_positive
 
 

@@ -143,7 +143,7 @@ class LaplaceCounts(Mechanism):
         """
         if not _noised_here(terms):
             return None
-        from dp_accounting.dp_event import DiscreteLaplaceDpEvent
+        from securetm.contracts.events import DiscreteLaplaceDpEvent
 
         return DiscreteLaplaceDpEvent(float(self.epsilon), 1)
 

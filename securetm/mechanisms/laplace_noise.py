@@ -53,7 +53,7 @@ class DiscreteLaplaceNoise(PartyNoise):
         """
         if not self.adds(terms):
             return None
-        from dp_accounting.dp_event import DiscreteLaplaceDpEvent
+        from securetm.contracts.events import DiscreteLaplaceDpEvent
 
         steps, scale = int(terms.l1), terms.l1 / self.epsilon
         if terms.sampling == 1:

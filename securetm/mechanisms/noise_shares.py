@@ -109,9 +109,7 @@ class NoiseShares(PartyNoise):
         """One answer with the sum of the honest shares in it."""
         if not self.adds(terms):
             return None
-        from dp_accounting import GaussianDpEvent  # slow to import, and only accountants ask
-
-        from securetm.contracts.zcdp_event import SymmetricZCDpEvent
+        from securetm.contracts.events import GaussianDpEvent, SymmetricZCDpEvent
 
         if self.distribution == "skellam":  # too far from a Gaussian in total variation to be called one
             bound = skellam_divergence(terms, self._total(terms))

@@ -133,7 +133,7 @@ def claims_alone(cohort: Cohort) -> frozenset[Claim]:
 
 def sampled(event: DpEvent, terms: Terms) -> DpEvent:
     """The same event, amplified by secret sampling."""
-    from dp_accounting import PoissonSampledDpEvent  # slow to import, and only accountants ask
+    from securetm.contracts.events import PoissonSampledDpEvent
 
     return event if terms.sampling == 1 else PoissonSampledDpEvent(terms.sampling, event)
 
@@ -146,7 +146,7 @@ def multiplier_of(mechanism: Any, terms: Terms) -> float:
 
 def gaussian_answer(noise_multiplier: float, terms: Terms) -> DpEvent:
     """The event of one Gaussian answer."""
-    from dp_accounting import GaussianDpEvent
+    from securetm.contracts.events import GaussianDpEvent
 
     return sampled(GaussianDpEvent(noise_multiplier), terms)
 

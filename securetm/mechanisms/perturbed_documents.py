@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.corpus.blocks import HeldInBlocks
 from securetm.errors import CountsNotWhole, Mistake
+from securetm.extras import sparse
 from securetm.mechanisms.slot_bound_kernels import add_up
 from securetm.mechanisms.slot_noise import SlotNoise, shuffled
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -84,7 +84,7 @@ def discrete_laplace(scale: float) -> Sampler:
     deviation = math.sqrt(0.5) / math.sinh(0.5 / scale) if scale > 1e-3 else 0.0
     if scale < WIDE:
         return TableSampler(symmetric_table(laplace_weights(scale)), deviation)
-    return StaircaseSampler(staircase(LAPLACE, scale), deviation)
+    return StaircaseSampler(LAPLACE, scale, deviation)
 
 
 @lru_cache(maxsize=64)
@@ -93,7 +93,7 @@ def discrete_gaussian(sigma: float) -> Sampler:
     sigma = _checked("discrete Gaussian", "sigma", sigma, MOST_SCALE)
     if sigma < WIDE:
         return _from_table(gaussian_weights(sigma))
-    return StaircaseSampler(staircase(GAUSSIAN, sigma), sigma)  # the variance differs by exp(-2 pi^2 sigma^2) relatively
+    return StaircaseSampler(GAUSSIAN, sigma, sigma)  # the variance differs by exp(-2 pi^2 sigma^2) relatively
 
 
 @lru_cache(maxsize=64)
@@ -102,7 +102,7 @@ def rounded_gaussian(sigma: float) -> Sampler:
     sigma = _checked("rounded Gaussian", "sigma", sigma, MOST_SCALE)
     if sigma < WIDE:
         return _from_table(rounded_weights(sigma))
-    return StaircaseSampler(staircase(ROUNDED, sigma), math.sqrt(sigma * sigma + 1 / 12))
+    return StaircaseSampler(ROUNDED, sigma, math.sqrt(sigma * sigma + 1 / 12))
 
 
 @lru_cache(maxsize=64)
@@ -111,7 +111,7 @@ def skellam(variance: float) -> Sampler:
     variance = _checked("Skellam", "variance", variance, MOST_VARIANCE)
     if variance < WIDE_SKELLAM:
         return TableSampler(symmetric_table(skellam_weights(variance)), math.sqrt(variance))
-    return DifferenceSampler(StaircaseSampler(staircase(POISSON, variance / 2), math.sqrt(variance / 2)), math.sqrt(variance))
+    return DifferenceSampler(StaircaseSampler(POISSON, variance / 2, math.sqrt(variance / 2)), math.sqrt(variance))
 
 
 def _checked(law: str, name: str, value: float, most: float) -> float:
@@ -168,8 +168,14 @@ class TableSampler(Sampler):
 class StaircaseSampler(Sampler):
     """A block, a place in it and a height, again until the height is below the law there. Most draws take 32 bits for all."""
 
-    stairs: Staircase
+    shape: int
+    scale: float
     deviation: float
+
+    @cached_property
+    def stairs(self) -> Staircase:
+        """Made for the first draw: who only counts with the law has no use for it."""
+        return staircase(self.shape, self.scale)
 
     @property
     def failure_probability(self) -> float:
@@ -223,13 +229,13 @@ class StaircaseSampler(Sampler):
 
     def _smallest(self, chance: float) -> int:
         """To double precision."""
-        return bisect_left(range(math.ceil(90 * self.stairs.scale)), True, key=lambda r: self._exceeds(r) <= chance)
+        return bisect_left(range(math.ceil(90 * self.scale)), True, key=lambda r: self._exceeds(r) <= chance)
 
     def _exceeds(self, r: int) -> float:
         """For both Gaussians the cells' integral: it is above the discrete one's sum beyond a deviation."""
-        x = (r + 0.5) / self.stairs.scale
-        if self.stairs.shape == LAPLACE:
-            return math.exp(-x) / math.cosh(0.5 / self.stairs.scale)
+        x = (r + 0.5) / self.scale
+        if self.shape == LAPLACE:
+            return math.exp(-x) / math.cosh(0.5 / self.scale)
         return math.erfc(x * math.sqrt(0.5))
 
 

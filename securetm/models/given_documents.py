@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from securetm.contracts import Array, Reads, TopicModel
 from securetm.corpus.held_documents import HeldDocuments, check_lengths, keys_of_counts
 from securetm.corpus.tokeniser import LONGEST
 from securetm.errors import BadSetting, Mistake
+from securetm.extras import sparse
 
 if TYPE_CHECKING:
     from securetm.corpus.tokeniser import Tokeniser

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 
 from securetm.compiled import njit
 from securetm.contracts import Array, State
 from securetm.errors import BrokenPromise, CountsNotWhole
+from securetm.extras import sparse
 from securetm.models.batches import on_ranges
 from securetm.models.document_noise import mix
 from securetm.models.estimator import Count, Estimator

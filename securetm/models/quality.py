@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from securetm.contracts import Array
+from securetm.extras import sparse
 
 Z = 1.96  # deviations of a normal variable that hold 95 of 100
 

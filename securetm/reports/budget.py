@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group
 from rich.markup import escape
@@ -14,7 +14,6 @@ from rich.table import Table
 from rich.text import Text
 
 from securetm.accounting.calculator.budget_report import FALSE_POSITIVES, BudgetReport
-from securetm.accounting.calculator.series import MOST, RunOfSeries, Series
 from securetm.figures import ReportTable
 from securetm.reports import document
 from securetm.reports.charts import in_terminal
@@ -22,8 +21,11 @@ from securetm.reports.document import Document, Paragraph, Section, Words, numbe
 from securetm.reports.files import write_report
 from securetm.reports.pages import in_html
 from securetm.reports.terminal import WIDEST, rich_table
-from securetm.runs.kept_runs import KeptRun
 from securetm.wording import counted, downward, upward, upward_figure, upward_share
+
+if TYPE_CHECKING:
+    from securetm.accounting.calculator.series import RunOfSeries, Series
+    from securetm.runs.kept_runs import KeptRun
 
 _NO_GDP = "The Gaussian (GDP) approximation is not offered: it understates what is spent."
 
@@ -149,7 +151,7 @@ def in_words(one: Series) -> str:
     left = f"Of {budget}, {downward(one.left)} is left after {counted(len(one.runs), 'run')}."
     if not one.further:
         return f"{left} No further run like the last one fits."
-    more = "at least " if one.further == MOST else ""
+    more = "at least " if one.more else ""
     fits = f"{left} {more}{counted(one.further, 'further run')} like the last one {'fits' if one.further == 1 else 'fit'}"
     if one.each is None or not one.ends:
         return f"{fits}."
@@ -158,22 +160,23 @@ def in_words(one: Series) -> str:
 
 def series_facts(one: Series, kept: Mapping[str, KeptRun]) -> dict[str, Any]:
     """The same for a program."""
-    runs = [{**asdict(run), "perplexity": _of(run, kept).perplexity, "npmi": _of(run, kept).npmi} for run in one.runs]
+    runs = [{**asdict(run), **dict(zip(("perplexity", "npmi"), _quality(run, kept), strict=True))} for run in one.runs]
     days = None if one.each is None else one.each.total_seconds() / 86_400
     rest = {"left": one.left, "further_runs": one.further, "days_between_runs": days, "ends": one.ends or None}
     about = {"party": one.owner, "data_set": one.data_set, "unit": one.unit, "epsilon": one.epsilon, "delta": one.delta}
     return {**about, "runs": runs, **rest, "said": in_words(one)}
 
 
-def _of(run: RunOfSeries, kept: Mapping[str, KeptRun]) -> KeptRun:
+def _quality(run: RunOfSeries, kept: Mapping[str, KeptRun]) -> tuple[float | None, float | None]:
     """What its folder says; a ledger names the federation, too."""
-    return kept.get(run.run.rpartition(" ")[2]) or KeptRun("", "", "", 0)
+    found = kept.get(run.run.rpartition(" ")[2])
+    return (found.perplexity, found.npmi) if found else (None, None)
 
 
 def _row(run: RunOfSeries, kept: Mapping[str, KeptRun]) -> tuple[str, ...]:
-    known = _of(run, kept)
-    perplexity = "–" if known.perplexity is None else f"{known.perplexity:,.1f}"
-    npmi = "–" if known.npmi is None else f"{known.npmi:.3f}"
+    found, coherence = _quality(run, kept)
+    perplexity = "–" if found is None else f"{found:,.1f}"
+    npmi = "–" if coherence is None else f"{coherence:.3f}"
     spent = ("∞" if value is None else upward(value) for value in (run.alone, run.together))
     federation, _, digest = run.run.rpartition(" ")
     name = f"{federation} {digest[:_SHOWN]}…" if len(digest) == _DIGEST else run.run

@@ -8,7 +8,7 @@ from dp_accounting.dp_event import GaussianDpEvent, LaplaceDpEvent, PoissonSampl
 from securetm.accounting.calibration import PRECISION, BudgetTooSmall, noise_for
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
-from securetm.contracts.zcdp_event import SymmetricZCDpEvent
+from securetm.contracts.events import SymmetricZCDpEvent
 from securetm.errors import BadSetting
 
 DELTA = 1e-5

@@ -18,7 +18,7 @@ from securetm.accounting.bounds import Bound, by_both
 from securetm.accounting.composition import affordable, by_accountant, failure_cost, quick_epsilon, total, within
 from securetm.accounting.renyi import ORDERS, epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend
-from securetm.contracts.zcdp_event import SymmetricZCDpEvent
+from securetm.contracts.events import SymmetricZCDpEvent
 from securetm.errors import BadSetting
 from tests.accounting.exact import delta_at
 

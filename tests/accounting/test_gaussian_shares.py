@@ -13,7 +13,7 @@ from scipy import integrate
 from securetm.accounting.composition import by_accountant
 from securetm.accounting.spends import Spend
 from securetm.contracts import Array, Block, Cohort, Domain, Terms
-from securetm.contracts.zcdp_event import SymmetricZCDpEvent
+from securetm.contracts.events import SymmetricZCDpEvent
 from securetm.mechanisms.noise_shares import NEGLIGIBLE, NoiseShares, as_one_gaussian, ripple
 from tests.accounting.exact import Pair, delta_at, discrete_gaussian, shifted
 

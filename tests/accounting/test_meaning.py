@@ -16,7 +16,7 @@ from securetm.accounting.calculator.mechanisms import least_epsilon_shuffled
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.accounting.tradeoff import best_true_positive_rate, true_positives
-from securetm.contracts.zcdp_event import SymmetricZCDpEvent
+from securetm.contracts.events import SymmetricZCDpEvent
 from securetm.errors import BadSetting
 
 DELTA = 1e-5

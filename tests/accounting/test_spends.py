@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from securetm.accounting.spends import Spend, event_as_text, event_from_text, failure_probability_of, leaves_of
-from securetm.contracts.zcdp_event import SymmetricZCDpEvent
+from securetm.contracts.events import SymmetricZCDpEvent
 from securetm.errors import BadSetting, Mistake
 
 noises = st.floats(min_value=1e-300, max_value=1e300)

@@ -18,7 +18,7 @@ from scipy import special
 from securetm.accounting.composition import by_accountant
 from securetm.accounting.spends import Spend
 from securetm.accounting.tradeoff import best_true_positive_rate
-from securetm.contracts.zcdp_event import SymmetricZCDpEvent
+from securetm.contracts.events import SymmetricZCDpEvent
 from tests.accounting.exact import (
     delta_at,
     discrete_gaussian,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from securetm.cli.application import app
+from securetm.cli.application import application
 
 from .calculated import budget, write_ledger
 
@@ -85,7 +85,7 @@ def folder(tmp_path: Path) -> Path:
 
 def documented() -> dict[str, set[str]]:
     """The options of each command, one spelling of each, as the commands themselves have them."""
-    group = get_command(app).commands["budget"]  # type: ignore[attr-defined]
+    group = get_command(application()).commands["budget"]  # type: ignore[attr-defined]
     commands = {"": group, **group.commands}
     options = {name: [p for p in command.params if p.param_type_name == "option"] for name, command in commands.items()}
     return {name: {"/".join(sorted(p.opts)) for p in known if p.opts != ["--help"]} for name, known in options.items()}

@@ -105,8 +105,9 @@ def small_library(folder: Path) -> Path:
 
 def test_nothing_is_imported(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from securetm.corpus import docstrings as d; d.PACKAGES = {'rich': 'rich'}\n"
-        f"d.sysconfig.get_paths = lambda: {{'stdlib': {str(small_library(tmp_path))!r}}}\n"
+        "import sys, types; from pathlib import Path; from securetm.corpus import docstrings as d\n"
+        "d.PACKAGES = {'rich': 'rich'}\n"
+        f"d.sysconfig = types.SimpleNamespace(get_paths=lambda: {{'stdlib': {str(small_library(tmp_path))!r}}})\n"
         f"d.docstring_parties(cache=Path({str(tmp_path / 'c')!r})); print('rich' in sys.modules, 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -11,7 +11,7 @@ from dp_accounting import GaussianDpEvent
 
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import Array, Block, Mechanism, Noised, Terms
-from securetm.contracts.zcdp_event import SymmetricZCDpEvent
+from securetm.contracts.events import SymmetricZCDpEvent
 from securetm.errors import BadSetting, Mismatch
 from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.noise_shares import NoiseShares, gaussian_shares_divergence, skellam_divergence

@@ -42,6 +42,11 @@ class Series:
     ends: str = ""  # when the first run that no longer fits would be due
 
     @property
+    def more(self) -> bool:
+        """Whether even more of them may fit than were tried."""
+        return self.further == MOST
+
+    @property
     def unbounded(self) -> tuple[str, ...]:
         """The runs without a bound."""
         return tuple(one.run for one in self.runs if one.alone is None)

@@ -43,6 +43,9 @@ def log(event: str, facts: Mapping[str, Any]) -> None:
 @contextmanager
 def monitored(joining: Joining, status: JoinStatus, chosen: Monitoring) -> Iterator[None]:
     """Serves metrics and the status page until the block ends."""
+    if not (chosen.metrics or chosen.status):
+        yield
+        return
     from securetm.federation.coordinator.pages import LocalPages, party_metrics_page
     from securetm.reports.federation import party_status_pages
 

@@ -43,7 +43,7 @@ def spend_of(route: Route, free: Collection[Mechanism] = ()) -> Spend | None:
     events = [step.event for step in paid if step.event is not None]
     if not events:
         return None
-    from dp_accounting import ComposedDpEvent
+    from securetm.contracts.events import ComposedDpEvent
 
     together = events[0] if len(events) == 1 else ComposedDpEvent(events)
     return Spend(together, sum(step.failure_probability for step in paid))
@@ -73,7 +73,7 @@ def _words_in(questions: Questions, cohort: Cohort) -> Spend | None:
     agreement = questions.agreement
     source, profile = agreement.plan.vocabulary.source, agreement.profile
     if source == BLIND:
-        from dp_accounting import ComposedDpEvent
+        from securetm.contracts.events import ComposedDpEvent
 
         most = [
             {},
@@ -149,8 +149,11 @@ class PlannedSpending:
         return before.added_to(spent) if before.entries else spent
 
 
-def calibrated(agreement: Agreement, parties: int, unit: Unit | None = None) -> Agreement:
-    """Adds the unit that the documents call for and, where the plan names only epsilon, the least noise that suffices."""
+def calibrated(agreement: Agreement, parties: int, unit: Unit | None = None, *, tried: bool = True) -> Agreement:
+    """Adds the unit that the documents call for and, where the plan names only epsilon, the least noise that suffices.
+
+    The model is `tried` on made-up documents, but by a party, which tries its rows before it pays for the first answer.
+    """
     if agreement.budget is None:
         return agreement
     if unit is not None and agreement.unit is not Unit.WORD and not agreement.plan.privacy.unit:
@@ -160,7 +163,8 @@ def calibrated(agreement: Agreement, parties: int, unit: Unit | None = None) -> 
         bill_of(agreement, parties)
         return agreement
 
-    check_additive(agreement.model)
+    if tried:
+        check_additive(agreement.model)
     agreement = with_words_noise(agreement)
     if agreement.plan.privacy.epsilon and not agreement.plan.privacy.noise:
         agreement = agreement.with_privacy(noise=_least_noise(agreement, parties))
@@ -188,7 +192,7 @@ def with_words_noise(agreement: Agreement) -> Agreement:
     privacy, budget = agreement.plan.privacy, agreement.budget
     if budget is None or not privacy.epsilon or agreement.plan.vocabulary.source not in (JOINT, BLIND) or privacy.words:
         return agreement
-    from dp_accounting import GaussianDpEvent
+    from securetm.contracts.events import GaussianDpEvent
 
     share = budget.delta * ALONE / 2
     noise = noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], budget.epsilon / 4, share, FINEST, COARSEST)
@@ -221,7 +225,7 @@ def noise_for_runs(agreement: Agreement, parties: int, runs: int) -> float:
 
 def epsilon_of_one(budget: Budget, runs: int) -> float:
     """What each of so many runs spends, if it were the only one. Rounds of Gaussian noise are as one round of less noise."""
-    from dp_accounting import GaussianDpEvent
+    from securetm.contracts.events import GaussianDpEvent
 
     one = Spending(lambda noise: (Spend(GaussianDpEvent(noise)),))
     ledger = RunsAhead(budget, one)

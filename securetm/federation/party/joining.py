@@ -187,7 +187,7 @@ def prepare(
 def _checked(file: PartyFile, home: PartyHome, roster: FederationRoster, keys: Keys, stages: Stages) -> Joining:
     said_of_build(roster)
     check_module(file)
-    agreement = agreed_apart(read_plan(file.place(file.plan), {}), roster.members)
+    agreement = agreed_apart(read_plan(file.place(file.plan), {}), roster.members, tried=False)
     check_policy(file, agreement, roster)
     check_accepted_inputs(agreement, file.policy, home.path)
     check_ledgers_hold(agreement, file.name, LedgersOfDocuments(home.ledgers).runs())

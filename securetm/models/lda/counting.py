@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Domain, Memory, Public, Rows, State, Terms
 from securetm.errors import BrokenPromise
+from securetm.extras import sparse
 from securetm.models.batches import chunks, places_among, with_zero
 from securetm.models.document_noise import starts_of
 from securetm.models.estimator import Count, Smoothing

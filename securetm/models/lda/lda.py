@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, Rows, State, Terms
-from securetm.extras import later
+from securetm.extras import later, sparse
 from securetm.models.batches import on_ranges
 from securetm.models.document_noise import starts_of, uniform
 from securetm.models.estimator import Count

@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Needs, Public, State, Terms, TopicModel, Unit
 from securetm.errors import Mistake
+from securetm.extras import sparse
 from securetm.models.estimator import Count, Question, Smoothing
 from securetm.models.lda.counting import MOST_TOPICS, Assignments, CountTable, SampledDocuments, bounded
 from securetm.models.lda.lda import LDA

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 
 from securetm.compiled import njit
 from securetm.contracts import Array, Reads, Rows, State
 from securetm.errors import BrokenPromise
+from securetm.extras import sparse
 from securetm.models.batches import on_ranges, with_zero
 from securetm.models.estimator import OrNone, Smoothing
 from securetm.models.given_documents import no_sentences

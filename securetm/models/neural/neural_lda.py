@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from securetm.contracts import Array, State
 from securetm.errors import BrokenPromise
+from securetm.extras import sparse
 from securetm.models.estimator import Finite, Fraction, Positive
 from securetm.models.given_documents import as_documents
 from securetm.models.mixed_topics import BagDocuments, Bags, Completion

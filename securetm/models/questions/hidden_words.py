@@ -15,10 +15,10 @@ from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
-from scipy import sparse
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, State, Terms, Unit
 from securetm.errors import Misuse
+from securetm.extras import sparse
 from securetm.models.questions.word_sketch import fits
 from securetm.models.questions.word_sums import add_rows_of_length_1
 from securetm.models.questions.words import NamesWords, add_rows, presence_terms, present, total_of

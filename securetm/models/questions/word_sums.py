@@ -16,10 +16,10 @@ from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
-from scipy import sparse
 
 from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Memory, Rows, State, Terms
+from securetm.extras import sparse
 from securetm.models.noisy_counts import likely_totals
 from securetm.models.questions.word_sketch import fits, mixed, packed
 from securetm.models.questions.words import present, total_of

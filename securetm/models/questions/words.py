@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, Needs, Rows, Terms, Unit
 from securetm.errors import BadSetting, Failed, Misuse, Refused
+from securetm.extras import sparse
 
 MOST_WORDS = 1_000_000  # of one party
 MOST_PAIRED = 10_000  # words whose pairs are asked for: 50 million numbers

@@ -106,14 +106,14 @@ def test_no_command_takes_a_passphrase_as_an_argument() -> None:
     """`--passphrase` is a flag, so that nothing that all processes can list holds one."""
     from typer.main import get_command
 
-    from securetm.cli.application import app
+    from securetm.cli.application import application
 
     def commands(group: object) -> Iterator[object]:
         for one in getattr(group, "commands", {}).values():
             yield one
             yield from commands(one)
 
-    options = [option for one in commands(get_command(app)) for option in one.params]  # type: ignore[attr-defined]
+    options = [option for one in commands(get_command(application())) for option in one.params]  # type: ignore[attr-defined]
     named = [option for option in options if re.search(r"pass|secret|phrase\b", " ".join(option.opts))]
     assert {option.opts[0] for option in named} == {"--passphrase", "--passphrase-file"}
     assert all(option.is_flag for option in named if option.opts[0] == "--passphrase")
