@@ -6,9 +6,10 @@ blind list: parties with as many different words as may be, most of which no oth
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from scipy import sparse
 
 from lab.federations import dealt_out
 from lab.measuring import OnProgress, Row, figure, record, told
+from lab.processes import measurable, peak_mebibytes
 from lab.research_corpora import FILE, INSTEAD, newsgroups_file, research_file
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
@@ -30,6 +32,7 @@ from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import InProcess, make_party
 from securetm.federation.transcript import Transcript
 from securetm.plans.recommend import plan_from_tables
+from securetm.plans.schema import Plan
 
 PARTIES, EPSILON, MOST_WORDS = 5, 3.0, 10_000
 LARGEST, OWN_WORDS, DOCUMENTS = 10, 200_000, 20_000  # parties, words of each, documents of each
@@ -50,6 +53,7 @@ WAYS: Mapping[str, Way] = {
     "file": Way("masked", {"source": "file", "file": "english"}),
     "joint": Way("masked", {"source": "joint"}),
     "blind": Way("masked", {"source": "blind"}),
+    "blind, opened by the parties": Way("bfv", {"source": "blind"}),
     "joint, epsilon 3": Way("dp-distributed", {"source": "joint"}, EPSILON, "moments"),
     "blind, epsilon 3": Way("dp-distributed", {"source": "blind"}, EPSILON, "moments"),
 }
@@ -60,12 +64,11 @@ def bench(on_progress: OnProgress | None = None) -> Row:
     corpus, rows = _corpus(), []
     parties = dealt_out(corpus, PARTIES)
     for case in told([*WAYS, ""], on_progress):
-        rows += _costs(case, WAYS[case], parties) if case else _largest()
+        rows += _costs(case, _plan(WAYS[case]), parties) if case else _largest()
     return record("word-lists", rows, corpus=corpus.name, documents=len(corpus), parties=PARTIES)
 
 
-def _costs(case: str, way: Way, parties: Mapping[str, Corpus], **more: int) -> list[Row]:
-    """One way, from the invitation to the list that every party has read its documents in."""
+def _plan(way: Way, **more: int) -> Plan:
     words = {"max_words": MOST_WORDS, "min_documents": 5, "most_candidates": 100_000, **more}
     if way.vocabulary["source"] == "file":
         del words["most_candidates"]
@@ -75,8 +78,13 @@ def _costs(case: str, way: Way, parties: Mapping[str, Corpus], **more: int) -> l
         "vocabulary": {**way.vocabulary, **words},
         "privacy": {"epsilon": way.epsilon} if way.epsilon else {},
     }
+    return plan_from_tables(tables, "the experiment")
+
+
+def _costs(case: str, plan: Plan, parties: Mapping[str, Corpus]) -> list[Row]:
+    """One way, from the invitation to the list that every party has read its documents in."""
     with tempfile.TemporaryDirectory() as place:
-        folder = begin(Path(place) / "run", plan_from_tables(tables, "the experiment"), parties)
+        folder = begin(Path(place) / "run", plan, parties)
         asked = InProcess({name: make_party(folder, name) for name in folder.members})
         began = time.perf_counter()
         with coordinator_of(folder, asked, Attendance()) as coordinator:
@@ -105,9 +113,32 @@ def _listed(coordinator: Coordinator) -> tuple[str, ...]:
 
 def _largest() -> list[Row]:
     """Ten parties of 200,000 words each, half of which no other party has."""
-    parties = {f"party {n + 1}": _many_words(n) for n in range(LARGEST)}
-    case = f"blind, {LARGEST} parties of {OWN_WORDS:,} words each"
-    return _costs(case, WAYS["blind"], parties, max_words=2_000)
+    case = "blind, {} parties of " + f"{OWN_WORDS:,} words each"
+    rows = _costs(case.format(LARGEST), _plan(WAYS["blind"], max_words=2_000), _with_many_words(LARGEST))
+    if measurable():
+        for parties in (LARGEST, 2 * LARGEST):
+            above = peak_mebibytes(_until_listed, parties)
+            rows.append(figure(f"{case.format(parties)}: memory of all roles above their documents", above, "MiB", 0))
+    return rows
+
+
+def _until_listed(parties: int) -> Callable[[], object]:
+    """All roles with their documents, ready to come to a list."""
+    place = tempfile.mkdtemp()
+    folder = begin(Path(place) / "run", _plan(WAYS["blind"], max_words=2_000), _with_many_words(parties))
+    asked = InProcess({name: make_party(folder, name) for name in folder.members})
+
+    def run() -> None:
+        with coordinator_of(folder, asked, Attendance()) as coordinator:
+            _listed(coordinator)
+        asked.close()
+        shutil.rmtree(place)
+
+    return run
+
+
+def _with_many_words(parties: int) -> Mapping[str, Corpus]:
+    return {f"party {n + 1}": _many_words(n) for n in range(parties)}
 
 
 def _many_words(party: int) -> Corpus:
