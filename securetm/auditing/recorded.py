@@ -185,7 +185,7 @@ def claimed_by(folder: RunFolder) -> Budget | None:
 
 
 def claims(folder: RunFolder, what: str, against: str, helpers: int = 0) -> bool:
-    """Whether this run's profile, or its source of words, makes this claim for a cohort of its size and so many helpers."""
-    profile, source = folder.agreement.profile, folder.agreement.plan.vocabulary.source
-    made = claims_of(profile, cohort_of(profile, folder.members), source)
+    """Whether this run's profile, or its hidden words, make this claim for a cohort of its size and so many helpers."""
+    profile, hides_words = folder.agreement.profile, folder.agreement.plan.vocabulary.is_hidden
+    made = claims_of(profile, cohort_of(profile, folder.members), hides_words=hides_words)
     return any((one.what, one.against) == (what, against) and one.colluding >= helpers for one in made)

@@ -47,7 +47,7 @@ def plan_to_check(name: str) -> Plan | None:
 def check_plan(plan: Plan, threat_model: str | None, parties: int) -> list[dict[str, Any]]:
     """Returns every gap of a plan: those of its profile, and questions of its own model that a part refuses."""
     agreement = agree(plan)
-    found = _gaps_of_profile(agreement.profile, threat_model, parties, plan.vocabulary.source)
+    found = _gaps_of_profile(agreement.profile, threat_model, parties, hides_words=plan.vocabulary.is_hidden)
     if not found:
         check_floor(agreement, parties)
         if plan.coordinator.survivors != ALL:
@@ -69,9 +69,9 @@ def check(profile: str, model: str | None, threat_model: str | None, parties: in
     return [asdict(gap) for gap in found]
 
 
-def _gaps_of_profile(profile: Profile, threat_model: str | None, parties: int, words: str = "") -> list[Gap]:
+def _gaps_of_profile(profile: Profile, threat_model: str | None, parties: int, *, hides_words: bool = False) -> list[Gap]:
     threats = read_threat_model(threat_model or profile.threat_model)
-    found = list(profile_gaps(profile, threats, parties, words))
+    found = list(profile_gaps(profile, threats, parties, hides_words=hides_words))
     if parties < profile.minimum_parties:
         few = TooFewForProfile(parties, profile.minimum_parties, profile.name)
         found = [Gap("a round can take place", "", str(few), few.advice()), *found]

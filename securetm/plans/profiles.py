@@ -170,8 +170,8 @@ def formed(name: str, settings: Mapping[str, Any]) -> str:
     return name if form == ALIGNED or name.endswith(f"-{form}") else f"{name}-{form}"
 
 
-def claims_of(profile: Profile, cohort: Cohort, words: str = "") -> frozenset[Claim]:
-    """Returns the claims of all parts of a profile, and of the source of words that a plan names.
+def claims_of(profile: Profile, cohort: Cohort, *, hides_words: bool = False) -> frozenset[Claim]:
+    """Returns the claims of all parts of a profile, and of a plan that hides its words from the coordinator.
 
     Where words are found in noised sums, no party names any: the sum is protected as any other total, and no further. A blind
     list hides words from a coordinator that no party helps: all parties know the key.
@@ -179,7 +179,7 @@ def claims_of(profile: Profile, cohort: Cohort, words: str = "") -> frozenset[Cl
     from securetm.mechanisms.word_selection import WORDS_PRIVATE
 
     parts = [profile.aggregation.claims(cohort), *(m.claims(cohort) for m in profile.mechanisms)]
-    hidden = frozenset({Claim(NO_WORD, "coordinator")} if words == BLIND else ())
+    hidden = frozenset({Claim(NO_WORD, "coordinator")} if hides_words else ())
     made = hidden.union(*parts)
     return frozenset(claim for claim in made if claim.what != WORDS_PRIVATE) if words_in_sums(profile) else made
 
@@ -190,9 +190,10 @@ def words_in_sums(profile: Profile) -> bool:
     return profile.budget is not None and any(part.noise_by in together for part in profile.mechanisms)
 
 
-def profile_gaps(profile: Profile, threats: ThreatModel, parties: int, words: str = "") -> tuple[Gap, ...]:
-    """Returns what the threat model requires and the profile, with this source of words, does not claim for so many parties."""
-    return gaps(threats, claims_of(profile, cohort_of(profile, max(parties, profile.minimum_parties)), words))
+def profile_gaps(profile: Profile, threats: ThreatModel, parties: int, *, hides_words: bool = False) -> tuple[Gap, ...]:
+    """Returns what the threat model requires and the profile does not claim for so many parties."""
+    cohort = cohort_of(profile, max(parties, profile.minimum_parties))
+    return gaps(threats, claims_of(profile, cohort, hides_words=hides_words))
 
 
 def count_of_parties(profile: Profile, asked: int | None) -> int:

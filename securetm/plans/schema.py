@@ -32,7 +32,7 @@ from securetm.corpus.tokeniser import (
 from securetm.data_homes import COORDINATOR_OUT
 from securetm.errors import BadSetting
 from securetm.models.stored_model import StoredModel
-from securetm.plans.profiles import VOCABULARIES, ProfileFile, make_model
+from securetm.plans.profiles import BLIND, VOCABULARIES, ProfileFile, make_model
 from securetm.plans.rules import MOST_START
 from securetm.settings import Limit, OwnTable, above, at_least, from_table, one_of, require, shaped, within
 
@@ -185,6 +185,11 @@ class VocabularyChoice:
     min_documents: Annotated[int, at_least(1)] = 5  # that a word is in at least
     max_share: Annotated[float, _SHARE] = 0.5  # of all documents that a word is in at most
     told_at_the_end: bool = False  # whether the parties tell the coordinator the words of `blind` when the training has ended
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the coordinator is never told a word."""
+        return self.source == BLIND and not self.told_at_the_end
 
     @property
     def language(self) -> str | None:

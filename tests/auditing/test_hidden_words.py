@@ -159,3 +159,6 @@ def test_a_plan_with_a_blind_list_promises_that_no_word_is_seen() -> None:
     blind, joint = (check_plan(plan_from_tables(tables(source), "a test"), "hidden_words", 5) for source in ("blind", "joint"))
     assert blind == []
     assert [gap["claim"] for gap in joint] == [NO_WORD]
+    told = tables("blind")
+    told["vocabulary"] = {**told["vocabulary"], "told_at_the_end": True}  # type: ignore[dict-item]
+    assert [gap["claim"] for gap in check_plan(plan_from_tables(told, "a test"), "hidden_words", 5)] == [NO_WORD]
