@@ -103,6 +103,17 @@ def union(wordy: dict[str, Corpus], keyring: Meeting, tmp_path_factory: pytest.T
     return over_a_relay(run, keyring), run
 
 
+@pytest.fixture(scope="module")
+def blind(wordy: dict[str, Corpus], keyring: Meeting, tmp_path_factory: pytest.TempPathFactory) -> tuple[Relay, RunFolder]:
+    """A run whose coordinator sees columns without names. Each long word is at two parties, since others get no column."""
+    names = list(wordy)
+    after = {name: Corpus.from_strings([" ".join(LONG[names[n - 1]])] * 12, name="more") for n, name in enumerate(names)}
+    documents = {name: Corpus.concat([wordy[name], after[name]], name=name) for name in names}
+    plan = small_plan(profile="masked", model__batch=25, training__rounds=2, vocabulary__source="blind")
+    run = begin(tmp_path_factory.mktemp("blind") / "run", plan, documents, with_content=True)
+    return over_a_relay(run, keyring), run
+
+
 def test_the_model_is_the_simulations_bit_for_bit(
     masked: tuple[Relay, RunFolder], wordy: dict[str, Corpus], tmp_path: Path
 ) -> None:
@@ -133,6 +144,21 @@ def test_what_the_coordinator_decrypts_of_masked_parties_has_no_word(
     assert detector.found(replies) == set()
     told = detector.found(decrypted(masked[1].path, sent_by_parties=False))  # the list that all parties agreed on
     assert {word for word, _ in told} == set(WORDS)
+
+
+def test_a_coordinator_that_trains_over_hidden_words_decrypts_none_in_either_direction(
+    blind: tuple[Relay, RunFolder], detector: Detector
+) -> None:
+    relay, run = blind
+    kept = [path.read_bytes() for path in run.coordinator.rglob("*") if path.is_file()]
+    seen = [decrypted(run.path, sent_by_parties=by_parties) for by_parties in (True, False)]
+    for passed in (*map(bytes, relay.passed.values()), *seen, b"".join(kept)):
+        assert len(passed) > 10_000
+        assert detector.found(passed) == set()
+    models = {(run.party(name) / "release" / "model.safetensors").read_bytes() for name in run.members}
+    assert len(models) == 1
+    for name in run.members:  # while every party knows the words
+        assert set(WORDS) <= set((run.party(name) / "vocabulary.txt").read_text("utf-8").split("\n"))
 
 
 # ---- six processes -------------------------------------------------------------------------------------------------
