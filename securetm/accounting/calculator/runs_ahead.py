@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from securetm.accounting.calculator.budget_report import Spends
 from securetm.accounting.calibration import BudgetTooSmall
-from securetm.accounting.composition import total
+from securetm.accounting.composition import largest, total
 from securetm.accounting.ledger.accounts import Accounts, RunAccount
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.contracts import Budget
@@ -80,7 +80,7 @@ class RunsAhead:
 
     def lasting(self, most: int, noise: float) -> int:
         """How many more runs it admits, up to so many; at least one."""
-        lasts = next((runs - 1 for runs in range(1, most + 1) if not self.fits(runs, noise)), most)
+        lasts = largest(lambda runs: self.fits(runs, noise), most)
         if lasts == 0:
             instead = "give more noise, fewer rounds, or a larger epsilon"
             raise BudgetTooSmall("run", self.said_budget, f"at noise {noise:g} the first run spends more than is left", instead)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from securetm.accounting.calculator.runs_ahead import RunsAhead, Spending
+from securetm.accounting.composition import largest
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.accounts import RunAccount
 
@@ -71,7 +72,7 @@ def series_of(path: Path, per_year: float = 0.0) -> Series:
         return Series(owner, path.stem, budget.unit.value, budget.epsilon, budget.delta, tuple(shown), None, None, None)
     last, times = tuple(bounded[-1].spends()), [datetime.fromisoformat(one.began) for one in bounded]
     ahead = RunsAhead(budget, Spending(lambda _: last), tuple(bounded))
-    further = next((runs - 1 for runs in range(1, MOST + 1) if not ahead.fits(runs, 1.0)), MOST)
+    further = largest(lambda runs: ahead.fits(runs, 1.0), MOST)
     each = _YEAR / per_year if per_year else (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else None
     ends = f"{times[-1] + (further + 1) * each:%Y-%m-%d}" if each and further < MOST else ""
     left = max(0.0, budget.epsilon - whole)
