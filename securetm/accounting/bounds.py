@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from securetm.accounting.closed_forms import basic_epsilon, delta_of, epsilon_of, sensitivity_of
-from securetm.accounting.losses import composed_once, interval_for, is_coarse, rounding_of, split
+from securetm.accounting.losses import composed_once, interval_for, rounding_of, split
 from securetm.accounting.renyi import ORDERS, curve_of, deltas_at, epsilons_at
 from securetm.accounting.spends import Leaves
 
@@ -54,10 +54,10 @@ def by_sum(pure: float) -> Bound:
 
 
 def by_losses(leaves: Leaves) -> Bound:
-    """Composed privacy loss distributions; delta pays for rounding errors. Large losses of Gaussians need no grid."""
-    interval, rounding = interval_for(leaves), rounding_of(leaves)
-    if is_coarse(interval) and (mu := sensitivity_of(leaves)):
+    """Composed privacy loss distributions; delta pays for rounding errors. Losses of Gaussians alone need no grid."""
+    if mu := sensitivity_of(leaves):
         return Bound(PLD, lambda delta: epsilon_of(mu, delta), lambda epsilon: delta_of(mu, epsilon))
+    interval, rounding = interval_for(leaves), rounding_of(leaves)
 
     def epsilon(delta: float) -> float:
         if delta <= rounding:

@@ -59,11 +59,6 @@ def interval_for(leaves: Leaves) -> float:
     return interval if interval <= _COARSEST else math.inf
 
 
-def is_coarse(interval: float) -> bool:
-    """Whether losses are rounded further upwards than usual."""
-    return interval > FINEST
-
-
 def composed(leaves: Leaves, interval: float) -> Distribution:
     """The loss of all these answers together, at most."""
     total = distributions.identity(value_discretization_interval=interval)

@@ -10,7 +10,8 @@ from dp_accounting.dp_event import GaussianDpEvent, LaplaceDpEvent, PoissonSampl
 
 from securetm.accounting.bounds import PLD, bounds_of, by_losses
 from securetm.accounting.closed_forms import delta_of, epsilon_of, sensitivity_of
-from securetm.accounting.losses import composed, interval_for, is_coarse, rounding_of
+from securetm.accounting.losses import composed, interval_for
+from securetm.accounting.spends import Leaves
 
 
 def true_delta(mu: float, epsilon: float) -> mpmath.mpf:
@@ -37,21 +38,19 @@ def test_epsilon_is_the_least_for_its_delta_rounded_upwards(mu: float, delta: fl
     assert epsilon_of(mu, 0.0) == math.inf
 
 
-def test_it_takes_the_place_of_a_distribution_that_would_need_a_coarser_grid() -> None:
-    small, large = ((GaussianDpEvent(2.0), 3),), ((GaussianDpEvent(0.1), 4), (GaussianDpEvent(0.5), 2))
-    assert is_coarse(interval_for(large))
-    assert not is_coarse(interval_for(small))
-    assert by_losses(small).epsilon(1e-5) == composed(small, interval_for(small)).get_epsilon_for_delta(
-        1e-5 - rounding_of(small)
+@pytest.mark.parametrize(
+    "leaves", [((GaussianDpEvent(2.0), 3),), ((GaussianDpEvent(0.1), 4), (GaussianDpEvent(0.5), 2))], ids=["small", "large"]
+)
+def test_it_takes_the_place_of_a_distribution_on_a_grid(leaves: Leaves) -> None:
+    bound = by_losses(leaves)
+    assert sensitivity_of(leaves) == pytest.approx(
+        math.sqrt(sum(n / event.noise_multiplier**2 for event, n in leaves)), rel=1e-12
     )
-    bound = by_losses(large)
-    mu = math.sqrt(4 / 0.1**2 + 2 / 0.5**2)
-    assert sensitivity_of(large) == pytest.approx(mu, rel=1e-12)
-    assert bound.epsilon(1e-5) == epsilon_of(sensitivity_of(large), 1e-5)
     assert bound.accountant == PLD
-    upwards = float(composed(large, interval_for(large)).get_epsilon_for_delta(1e-5))
+    assert bound.epsilon(1e-5) == epsilon_of(sensitivity_of(leaves), 1e-5)
+    upwards = float(composed(leaves, interval_for(leaves)).get_epsilon_for_delta(1e-5))
     assert upwards == pytest.approx(bound.epsilon(1e-5), rel=1e-4)
-    assert bound.epsilon(1e-5) <= min(one.epsilon(1e-5) for one in bounds_of(large)) + 1e-9
+    assert bound.epsilon(1e-5) <= min(one.epsilon(1e-5) for one in bounds_of(leaves)) + 1e-9
 
 
 @pytest.mark.parametrize("other", [LaplaceDpEvent(1.0), PoissonSampledDpEvent(0.1, GaussianDpEvent(1.0)), GaussianDpEvent(0.0)])
