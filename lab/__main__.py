@@ -52,6 +52,7 @@ REPRODUCTIONS: Mapping[str, str] = {  # the module, and its function where that 
     "matched-topics": "reproduce.matched_topics",
     "one-run-audits": "reproduce.one_run_audits",
     "private-frontier": "reproduce.private_frontier",
+    "private-lists": "reproduce.private_lists",
     "privacy-utility": "reproduce.noise_frontiers:privacy_utility",
     "rounds-rule": "fits.rounds_and_starts:rounds_rule",
     "rounds-without-vectors": "fits.rounds_and_starts:rounds_without_vectors",

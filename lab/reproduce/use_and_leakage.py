@@ -143,7 +143,7 @@ def _row(key: Key) -> Row:
         documents = documents_of_run(finished)
         assert documents is not None
         unseen = documents.select(held_out_rows(documents, [finished]))
-        right, judged = _classified(finished.transform(unseen), np.asarray(unseen.labels))
+        right, judged = classified(finished.transform(unseen), np.asarray(unseen.labels))
         found = audit(_attempts(), run.path, minutes=None, workers=1).findings
     own = [one for one in found if one.run.profile == PROTECTIONS[key["protection"]][0]]
     leaks = {
@@ -161,7 +161,7 @@ def _row(key: Key) -> Row:
     }
 
 
-def _classified(shares: Any, labels: Any) -> tuple[int, int]:
+def classified(shares: Any, labels: Any) -> tuple[int, int]:
     """How many labels of one half of the documents a classifier tells that learned from the other half."""
     known, tried = np.array_split(np.random.default_rng(0).permutation(len(labels)), 2)
     model = LogisticRegression(max_iter=300, C=10.0).fit(shares[known], labels[known])
