@@ -207,6 +207,18 @@ def test_every_profile_on_the_shelf_is_sound_for_its_own_threat_model(name: str)
     assert explain(name)["gaps"] == []
 
 
+@pytest.mark.parametrize("name", profile_names())
+def test_the_ways_to_a_list_stand_side_by_side_and_those_of_the_profile_are_marked(name: str) -> None:
+    profile, lists = read_profile(name), explain(name)["lists"]
+    assert [(one["list"], one["noised"]) for one in lists] == [
+        *((way, False) for way in ("union", "file", "joint", "blind")),
+        *((way, True) for way in ("joint", "blind")),
+    ]
+    assert sorted(one["list"] for one in lists if one["allowed"]) == sorted(profile.vocabularies)
+    assert all(one["noised"] == (profile.budget is not None) for one in lists if one["allowed"] and one["list"] != "file")
+    assert all(one["coordinator"] and one["party"] for one in lists)
+
+
 def test_a_profile_of_public_vocabularies_is_checked_for_the_model_that_was_named(tmp_path: Path) -> None:
     path = written(tmp_path, GOOD.replace('["union", "file"]', '["file"]'))
     assert check(path, "prodlda", None, 5) == []

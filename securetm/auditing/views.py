@@ -19,7 +19,8 @@ from securetm.answers.clipped_sum import blocks_of
 from securetm.answers.route import compile_route
 from securetm.contracts import Adversary, Array, Domain, Profile, State, Terms, TopicModel
 from securetm.errors import SecuretmError
-from securetm.federation.questions import FREQUENCIES, HELD_OUT, TRAIN, Questions
+from securetm.federation.questions import FREQUENCIES, HELD_OUT, MARKS, TRAIN, Questions
+from securetm.federation.shared_words import OpenedWords
 from securetm.federation.wire import wire
 from securetm.plans.agreement import Agreement
 from securetm.plans.profiles import cohort_of
@@ -196,6 +197,8 @@ def _understood(serial: int, ask: wire.Ask, questions: Questions, view: Adversar
     if not state and ask.question in (TRAIN, HELD_OUT):
         fresh = public.model.start(questions.vocabulary, np.random.default_rng(public.plan.seed))
         state = public.model.for_party(fresh, "")
+    elif not state and ask.question == MARKS:
+        state = OpenedWords(public.plan.vocabulary, questions.buckets).about_marks()
     query, cohort = questions.make(ask.question, state), cohort_of(public.profile, ask.members)
     return RoundQuestion(serial, ask.question, ask.number, ask.state, compile_route(query.terms, public.profile, cohort).terms)
 

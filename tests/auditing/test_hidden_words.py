@@ -16,7 +16,7 @@ from securetm.auditing.parts.column_matching import by_pairs, by_ranks
 from securetm.auditing.plans import AuditPlan, read_audit_plan
 from securetm.auditing.recorded import claims, columns_of, view_of, vocabulary_of
 from securetm.auditing.runner import audit
-from securetm.auditing.views import REQUEST, AdversaryView
+from securetm.auditing.views import REQUEST, AdversaryView, NotTestable
 from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
@@ -79,6 +79,16 @@ def test_guesses_find_nothing_of_a_blind_list_unless_a_party_helps(runs: Mapping
     assert claims(runs["blind"], NO_WORD, "coordinator")
     assert not claims(runs["blind"], NO_WORD, "coordinator", helpers=1)
     assert not claims(runs["joint"], NO_WORD, "coordinator")
+
+
+@pytest.mark.slow
+def test_guesses_find_nothing_in_ciphertexts(documents: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """Where the parties open the sums, the coordinator does not even see where the columns lie."""
+    folder = made_run(tmp_path / "run", documents, tables("blind", "bfv"))
+    assert tried(folder, "word_dictionary", EFFORT).hits(TOLD) == 0
+    assert vocabulary_of(folder) != columns_of(folder)
+    with pytest.raises(NotTestable, match="ciphertext"):
+        tried(folder, "column_frequencies", MATCHING)
 
 
 def test_a_key_that_can_be_guessed_gives_the_columns_away(

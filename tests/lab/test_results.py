@@ -38,7 +38,10 @@ BY_WORDS = {
     "word-policies": {"words", "policy", "epsilon"},
     "column-matching": {"columns", "named_by_ranks", "named_by_pairs", "epsilon"},
 }
-BY_ATTACKS = {"use-and-leakage": {"right", "judged", "use", "use_low", "use_high", "megabytes"}}
+BY_ATTACKS = {
+    "use-and-leakage": {"right", "judged", "use", "use_low", "use_high", "megabytes"},
+    "private-lists": {"words", "right", "judged", "by_list", "by_model", "by_counts"},
+}
 BY_BOUNDS = {"one-run-audits": {"share", "noise", "canaries"}}  # a run that ended before its first round has no bound
 
 

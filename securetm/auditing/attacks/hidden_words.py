@@ -172,7 +172,7 @@ def _in_columns(words: tuple[str, ...], key: bytes, view: AdversaryView) -> Arra
 def _in_buckets(words: tuple[str, ...], key: bytes, view: AdversaryView) -> Array:
     """Which words lie in a bucket that some document has a word in: exact sums show that of every bucket."""
     there = np.zeros(len(words), dtype=bool)
-    for one in totals(view) if TOTAL in view.seen else ():
+    for one in totals(view) if view.seen.get(TOTAL) else ():  # the coordinator opens none where the parties do
         if one.round.question == BUCKETS:
             found = hashed(words, key, Questions(view.public.agreement).buckets)
             there |= _placed(found.places, np.asarray(one.blocks["buckets"])[found.buckets] > 0, len(words))
