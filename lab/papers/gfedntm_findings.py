@@ -188,8 +188,9 @@ def _our_gains(gains: Gains) -> str:
 
 
 def _surely(gains: Gains) -> str:
-    sure = sum(away is not None and gain > away for gain, away in gains.values())
-    return f"The gain is above zero with its whole interval at {sure} of {len(gains)} settings."
+    several = [(gain, away) for gain, away in gains.values() if away is not None]
+    sure, tried = sum(gain > away for gain, away in several), "" if len(several) == len(gains) else " with several seeds"
+    return f"The gain is above zero with its whole interval at {sure} of {len(several)} settings{tried}."
 
 
 def _by_shared(known: Sequence[Row]) -> Iterator[Claim]:
