@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -166,22 +166,27 @@ def _over(text: str) -> tuple[str, tuple[str, ...]]:
 
 def _sharing(wanted: Sequence[Wanted], out: Output) -> list[dict[str, Any]]:
     """The settings with which all runs together keep to one budget, which is said; none where no budget is spent."""
-    from securetm.federation.budget.prices import noise_for_runs
+    from securetm.federation.budget.prices import epsilon_for_runs, noise_for_runs
     from securetm.plans.profiles import count_of_parties
     from securetm.plans.schema import hides_documents
     from securetm.reports.texts import sentence
 
     budget, runs = wanted[0].agreement.budget, len(wanted)
-    out.note(sentence("run.sweep_spends", budget, runs))
     if budget is None or not hides_documents(budget):
+        out.note(sentence("run.sweep_spends", budget, runs))
         return []
-    found = []
+    cases = []
     for one in wanted:
-        plan, profile = one.agreement.plan, one.agreement.profile
+        plan = one.agreement.plan
         dealt = 0 if plan.corpus.partition == "column" else plan.corpus.parties
-        parties = count_of_parties(profile, plan.federation.parties or dealt or None)
-        noise = noise_for_runs(one.agreement, parties, runs)
-        shared = {"privacy.epsilon": budget.epsilon, "privacy.noise": noise, "training.rounds": plan.training.rounds}
+        parties = count_of_parties(one.agreement.profile, plan.federation.parties or dealt or None)
+        cases.append((one.agreement, parties))
+    epsilon = min(epsilon_for_runs(agreement, parties, runs) for agreement, parties in cases)
+    out.note(sentence("run.sweep_spends", replace(budget, epsilon=epsilon), runs, budget.epsilon))
+    found = []
+    for agreement, parties in cases:
+        noise = noise_for_runs(agreement.with_privacy(epsilon=epsilon), parties, runs)
+        shared = {"privacy.epsilon": epsilon, "privacy.noise": noise, "training.rounds": agreement.plan.training.rounds}
         found.append(shared)
     return found
 

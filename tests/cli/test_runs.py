@@ -13,6 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from securetm.accounting.calibration import BudgetTooSmall
+from securetm.federation.budget.prices import epsilon_for_runs, noise_for_runs
+from securetm.plans.agreement import Agreement, agree
+from securetm.plans.recommend import plan_from_tables
+
 from .conftest import securetm
 from .keys.terminal import typed
 
@@ -223,6 +228,19 @@ def test_a_sweep_under_a_budget_spends_no_more_than_one_run(here: Path, tmp_path
     assert [run["rounds"] for run in each] == [2, 2]
     second_plan = json.loads((Path(said.json["runs"][1]) / "run.json").read_text())["plan"]
     assert second_plan["vocabulary"]["file"].endswith("topics-2/release/model.safetensors")
+
+
+def test_of_a_budget_beyond_what_several_runs_can_add_up_a_part_is_shared() -> None:
+    def asked(epsilon: float) -> Agreement:
+        public = {"vocabulary": {"source": "file", "file": "english"}, "privacy": {"epsilon": epsilon}}
+        return agree(plan_from_tables({"profile": "dp-distributed", **public}, "the plan"))
+
+    shared = epsilon_for_runs(asked(90.0), 5, 2)
+    assert 25 < shared < 60
+    assert noise_for_runs(asked(shared), 5, 2) < 1.0
+    with pytest.raises(BudgetTooSmall):
+        noise_for_runs(asked(90.0), 5, 2)
+    assert epsilon_for_runs(asked(12.345), 5, 2) == 12.345
 
 
 def test_a_sweep_refuses_what_would_change_the_protection_before_it_reads(tmp_path: Path) -> None:

@@ -223,6 +223,26 @@ def noise_for_runs(agreement: Agreement, parties: int, runs: int) -> float:
     return RunsAhead(agreement.budget, run.spending()).least_noise(runs)
 
 
+_STEP = 0.8  # by which less is tried
+
+
+def epsilon_for_runs(agreement: Agreement, parties: int, runs: int) -> float:
+    """How much of the agreement's epsilon so many runs can share: all of it, unless a ledger admits them at no noise.
+
+    The chance that an answer is not as its mechanism says counts e^epsilon times, so there is a largest epsilon that several
+    runs can add up to.
+    """
+    assert agreement.budget is not None
+    epsilon = whole = agreement.budget.epsilon
+    while epsilon > 1:
+        own = with_words_noise(agreement.with_privacy(epsilon=epsilon))
+        assert own.budget is not None
+        if RunsAhead(own.budget, PlannedSpending(own, parties).spending()).fits(runs, COARSEST):
+            return epsilon
+        epsilon = math.floor(100 * _STEP * epsilon) / 100
+    return whole
+
+
 def epsilon_of_one(budget: Budget, runs: int) -> float:
     """What each of so many runs spends, if it were the only one. Rounds of Gaussian noise are as one round of less noise."""
     from securetm.contracts.events import GaussianDpEvent
