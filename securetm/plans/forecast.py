@@ -30,6 +30,7 @@ from securetm.settings import Limit, check_limits, one_of, require, within
 _WHERE = "forecast"
 PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE = "public", "plain", "moments", "moments without vectors"
 STARTS = (PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE)
+WORDS_SHARE = 0.25  # of epsilon, that words cost which are found behind noise
 LENGTHS = (5.0, 30.0, 150.0)  # words of a document on the list: of short texts, middling and long ones
 _POSITIVE = Limit(lambda value: 0 < value < 1e6, "must be above 0 and below 1,000,000")
 _FROM_ZERO = Limit(lambda value: 0 <= value < 1e6, "must be from 0 to 1,000,000")
@@ -60,8 +61,9 @@ class ForecastSetting:
     noise: Annotated[float, _FROM_ZERO] = (
         0.0  # multiplier of the noise of one round; 0: the least with which the budget lasts for all rounds
     )
-    radius: Annotated[float, _POSITIVE] = 2.0  # of the clip of a row of counts
+    radius: Annotated[float, _POSITIVE] = 1.0  # of the clip of a row of counts, as in the profiles
     found_from: Annotated[float, _FROM_ZERO] = 0.0  # documents that a word needs to be found behind noise; 0: a public list
+    found_together: bool = True  # in sums of rows, where a word of a short text weighs more; else by each party, which counts
 
     def __post_init__(self) -> None:
         """Refuses numbers that no training has."""
@@ -72,8 +74,12 @@ class ForecastSetting:
 
     @property
     def for_rounds(self) -> float:
-        """The share of the budget, in squares of noise, that the rounds have: what a first question of moments leaves."""
-        return 1.0 - USUAL_START if self.start in (BY_MOMENTS, BY_MOMENTS_ALONE) else 1.0
+        """The share of the budget, in squares of noise, that the rounds have: what words and a question of moments leave."""
+        words = 0.0
+        if self.found_from:
+            whole, part = (noise_of_one_round(self.epsilon * share, self.delta) for share in (1.0, WORDS_SHARE))
+            words = (whole / part) ** 2
+        return (1.0 - words) * (1.0 - USUAL_START if self.start in (BY_MOMENTS, BY_MOMENTS_ALONE) else 1.0)
 
     @property
     def units(self) -> float:
@@ -123,10 +129,10 @@ def _usual_start(setting: ForecastSetting, vectors: bool) -> str:
 WORDS_A_TOPIC = 5  # below so many words for each topic, topics repeat each other, and nothing is trained
 _PLACES = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)  # of a word by its frequency in general English
 _SHARES = (4.8e-3, 4.4e-3, 2.2e-3, 1.3e-3, 7.8e-4, 4.4e-4, 2.0e-4, 6.6e-5, 1.3e-5, 2.1e-6)  # of all words but stop words
-# A word that general texts have often needs fewer documents: of 7,600 news 193 were found from 77, any word is from 283.
-_OF_FREQUENT = 0.28
-_PERHAPS = 2.0  # so many times as many words count, as texts are on subjects
-_OF_A_SUBJECT = 4.0  # so many times more were found, of five corpora, where texts are short and on one subject
+USUAL_WORDS = 64  # words of the documents in which a threshold counts: in a shorter one each word weighs more
+_OF_NEEDED = 0.34  # of the documents that are said to be needed, in which a word was found: fitted on six corpora
+FOUND_APART = 1.7  # four times of five no fewer words than the expected ones over this are found, and no more than times this
+_OF_A_SUBJECT = 4.0  # so many times more were found where texts are short and on one subject, and hardly a word is expected
 
 
 def words_expected(documents: float, length: float, found_from: float) -> float:
@@ -137,13 +143,22 @@ def words_expected(documents: float, length: float, found_from: float) -> float:
     return 0.0 if share > _SHARES[0] else float(np.exp(np.interp(-log(share), -np.log(_SHARES), np.log(_PLACES))))
 
 
-def words_counted(setting: ForecastSetting) -> int:
-    """How many words the run will have: as many as are asked for, or as the noise leaves."""
+def words_found(setting: ForecastSetting) -> float:
+    """How many words are expected to be found behind noise in documents of so many words.
+
+    `found_from` is how many documents of a usual length a word has to be in. In sums a word of n words weighs as one over
+    the root of n, and the more, the more of its other words are settled.
+    """
+    length = setting.written or setting.length or LENGTHS[1]
+    part = _OF_NEEDED * sqrt(length / USUAL_WORDS) if setting.found_together else 1.0
+    return words_expected(setting.units, length, part * setting.found_from)
+
+
+def words_counted(setting: ForecastSetting, times: float = 1.0) -> int:
+    """How many words the run will have: as many as are asked for, or as the noise leaves; or so many times as many."""
     if not setting.found_from:
         return setting.words
-    about = _PERHAPS * words_expected(
-        setting.units, setting.written or setting.length or LENGTHS[1], _OF_FREQUENT * setting.found_from
-    )
+    about = times * words_found(setting)
     return max(min(setting.words, round(about)), 2)
 
 
@@ -273,12 +288,14 @@ class FittedModel:
     held_out: FittedCurve
     classification: FittedCurve
     tried: Mapping[str, tuple[float, float]]
+    f1: tuple[float, ...]  # the level of its F1 among all models, and the slopes in noise, topics and what a list covers
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Self:
         """The model as it stands in the file."""
         curves = {name: FittedCurve.of(table[name]) for name in ("held_out", "classification")}
-        return cls(**curves, tried={name: (low, high) for name, (low, high) in table["tried"].items()})
+        tried = {name: (low, high) for name, (low, high) in table["tried"].items()}
+        return cls(**curves, tried=tried, f1=tuple(table["f1"]))
 
 
 @dataclass(frozen=True)
@@ -294,6 +311,56 @@ def fitted_rule() -> FittedRule:
     """The rule that is shipped."""
     table = json.loads(resources.files("securetm.plans").joinpath(FILE).read_text("utf-8"))
     return FittedRule({name: FittedModel.of(one) for name, one in table["models"].items()}, tuple(table["corpora"]))
+
+
+# ---- the order of settings -------------------------------------------------------------------------------------------
+
+# Of all words of texts without stop words: by one word, each doubling of them, and each time that texts are e times as long.
+# Own words cover 22 to 56 % with 250 and 56 to 100 % with 2,000, those of general English 10 to 25 % and 35 to 55 %.
+_OWN_WORDS, _GENERAL_WORDS = (-0.32, 0.122, -0.089), (-0.695, 0.104, 0.0)
+_USUAL_TOPICS = 20
+
+
+def covered(words: float, *, general: bool, written: float = 0.0) -> float:
+    """Which share of the words of texts is on a list of so many, be they frequent in such texts or in general English.
+
+    The texts have so many `written` words; 0: nobody says it.
+    """
+    by_one, by_each_doubling, by_length = _GENERAL_WORDS if general else _OWN_WORDS
+    return min(max(by_one + by_each_doubling * log2(words) + by_length * log(written or LENGTHS[1]), 0.05), 1.0)
+
+
+def length_on_list(written: float, words: float, *, general: bool) -> float:
+    """How many of the words of a text are on the list."""
+    return round(written * covered(words, general=general, written=written), 1)
+
+
+def written_with(length: float, words: float, *, general: bool) -> float:
+    """How many words texts have that have so many of a list's."""
+    written = length
+    for _ in range(_STEPS):
+        written = length / covered(words, general=general, written=written)
+    return written
+
+
+_STEPS = 8  # each comes ten times nearer
+
+
+def of_f1(found: Mapping[str, float]) -> tuple[float, ...]:
+    """What the order of settings by F1 reads of these features: one, noise, topics, and what the list covers of texts."""
+    length, general = exp(found[LENGTH]), bool(found[GENERAL])
+    share = length / written_with(length, exp(found[WORDS]), general=general)
+    return 1.0, found[NOISE], found[TOPICS] - log(_USUAL_TOPICS), log(share)
+
+
+def expected_f1(found: Mapping[str, float], fitted: FittedModel) -> float:
+    """The F1 of a classifier on the topics of all documents, over what the best model without noise has on the same texts.
+
+    Of a document without a listed word nothing is told.
+    """
+    known = {**found, NOISE: min(found[NOISE], fitted.tried[NOISE][1])}
+    told = exp(sum(number * value for number, value in zip(fitted.f1, of_f1(known), strict=True)))
+    return told * (1.0 - exp(-exp(found[LENGTH])))
 
 
 # ---- the forecast ----------------------------------------------------------------------------------------------------
@@ -350,6 +417,7 @@ class Forecast:
     reasons: tuple[str, ...]  # why it cannot be said, sentence by sentence
     corpora: tuple[str, ...]  # that stand behind the figures
     chance: float | None = None  # which share of outcomes with such a forecast was of use
+    f1: float | None = None  # of a classifier on the topics, over the best without noise on the same texts: for an order alone
 
     def record(self) -> dict[str, Any]:
         """The forecast as plain data, for --json."""
@@ -368,6 +436,7 @@ def forecast(setting: ForecastSetting) -> Forecast:
     classification = [one.classification for one in each if one.classification is not None]
     verdicts = {one.verdict for one in each if one.held_out is not None or one.verdict is Verdict.NOT_OF_USE}
     chances = [one.chance for one in each if one.chance is not None]
+    orders = [one.f1 for one in each if one.f1 is not None]
     return replace(
         next(one for one in each if one.held_out is not None),
         held_out=_around(held_out),
@@ -375,6 +444,7 @@ def forecast(setting: ForecastSetting) -> Forecast:
         verdict=verdicts.pop() if len(verdicts) == 1 else Verdict.CANNOT_SAY,
         reasons=(),
         chance=round(sum(chances) / len(chances), 2),
+        f1=round(sum(orders) / len(orders), 3),
     )
 
 
@@ -384,19 +454,33 @@ def _of_one_length(setting: ForecastSetting) -> Forecast:
     if fitted is None:  # of such a model the rounds are not looked up: that imports it
         return _unknown(setting, (_untried(tried_as(setting)),))
     if setting.found_from:
-        about = words_expected(setting.units, setting.written or setting.length, _OF_FREQUENT * setting.found_from)
+        about = words_found(setting)
         if about < least_words(setting.topics):
             unknown = _unknown(setting, (_too_few(setting, about),))
             surely = _OF_A_SUBJECT * about < least_words(setting.topics)
             return replace(unknown, verdict=Verdict.NOT_OF_USE, chance=0.0) if surely else unknown
     setting = with_rounds(setting)
-    counted = replace(setting, words=words_counted(setting))
-    found = features(counted, deviation_of(counted))
-    reasons = beyond(found, fitted)
+    each = tuple(dict.fromkeys(with_words(setting, times) for times in (1.0, 1.0 / FOUND_APART, FOUND_APART)))
+    found = [features(one, deviation_of(one)) for one in each]
+    reasons = beyond(found[0], fitted)
     if reasons:
         return _unknown(setting, reasons)
-    told = outlook(found, fitted)
-    return Forecast(setting, told.held_out, told.classification, told.verdict, (), rule.corpora, told.chance)
+    told = [outlook(one, fitted) for one in found]
+    held_out, classification = (
+        replace(_around([getattr(one, name) for one in told]), middle=getattr(told[0], name).middle)
+        for name in ("held_out", "classification")
+    )
+    verdict = told[0].verdict if len({one.verdict for one in told}) == 1 else Verdict.CANNOT_SAY
+    f1 = round(expected_f1(found[0], fitted), 3)
+    return Forecast(setting, held_out, classification, verdict, (), rule.corpora, told[0].chance, f1)
+
+
+def with_words(setting: ForecastSetting, times: float) -> ForecastSetting:
+    """The setting with as many words as the run will have, or so many times as many, and what these hold of a document."""
+    words = words_counted(setting, times)
+    if words == setting.words or not setting.written:
+        return replace(setting, words=words)
+    return replace(setting, words=words, length=length_on_list(setting.written, words, general=setting.general_list))
 
 
 @dataclass(frozen=True)
@@ -516,11 +600,7 @@ def _number(value: float) -> str:
 
 MODELS = (*((LDA_VI, start) for start in (PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE)), (MOMENTS, PUBLIC))
 OTHERS = (("lda", PLAIN), ("nmf", PLAIN), ("prodlda", PLAIN))  # which are shown beside them, and never best under a budget
-WORDS_TRIED, TOPICS_TRIED = LISTS, (5, 10, 20, 50)
-_NOT_APART = 0.03  # nats a word: on corpora that the rule was not fitted to, outcomes lay further than that from it
-# Of all words of texts, by one word and by each doubling: their own words cover 47 % with 250 and 82 % with 2,000, those of
-# general English 16 % and 48 % (seven corpora).
-_OWN_WORDS, _GENERAL_WORDS = (-0.46, 0.117), (-0.69, 0.107)
+WORDS_TRIED, TOPICS_TRIED = LISTS, (5, 10, 20, 30, 50)
 
 
 @dataclass(frozen=True)
@@ -540,12 +620,6 @@ class ForecastChoice:
         by_length = [{"length": length, "verdict": verdict.value} for length, verdict in self.by_length]
         found = {**self.asked.record(), "models": each, "best": best, "documents_needed": self.needed}
         return {**found, **({"by_length": by_length} if by_length else {})}
-
-
-def covered(words: int, *, general: bool) -> float:
-    """Which share of all words of texts is on a list of so many, be they frequent in such texts or in general English."""
-    by_one, by_each_doubling = _GENERAL_WORDS if general else _OWN_WORDS
-    return min(max(by_one + by_each_doubling * log2(words), 0.05), 1.0)
 
 
 def choose_settings(
@@ -581,50 +655,24 @@ def best_settings(
 
     Documents of so many `written` words have fewer on a list, the fewer the shorter it is.
 
-    Of those that promise as much as the best, as far as the rule can tell, it is the one with the most words and topics.
-    Without `vectors`, no start that reads some is chosen from.
+    The best is the one whose topics tell most of what documents are about (`order_of`), of those that are not said to be of no
+    use. With `vectors`, it reads them: on six corpora other starts were rarely better, and often much worse.
     """
-    judged = []
+    told = list[Forecast]()
     sizes = words or (setting.words,)
-    there = words_counted(
-        replace(setting, words=max(sizes), written=written)
-    )  # a list longer than the next that holds all of them has no more
-    sizes = tuple(size for size in sizes if not any(there <= other < size for other in sizes))
+    there = words_counted(replace(setting, words=max(sizes), written=written))
+    sizes = tuple(size for size in sizes if not any(there <= other < size for other in sizes))  # longer ones have no more
     for (model, start), size, count in product(MODELS, sizes, topics or (setting.topics,)):
-        if model == LDA_VI and start in (PUBLIC, BY_MOMENTS) and not vectors:
+        if vectors is (model == LDA_VI and start in (PLAIN, BY_MOMENTS_ALONE)):
             continue
         one = replace(setting, model=model, start=start, start_said=True, words=size, topics=count, rounds=0)
         if written:
-            one = replace(one, written=written, length=round(written * covered(size, general=one.general_list), 1))
-        if (judgement := _Judged.of(one)).known:
-            judged.append(judgement)
-    if not judged:
-        return None
-    most = max(judged, key=lambda one: (one.known, one.of_use, one.promise))
-    apart = _NOT_APART if most.promise > 0 else 0.0  # of settings that promise nothing, the least bad
-    as_good = [
-        one for one in judged if (one.known, one.of_use) == (most.known, most.of_use) and one.promise >= most.promise - apart
-    ]
-    return forecast(max(as_good, key=lambda one: (one.setting.words * one.setting.topics, one.promise)).setting)
+            one = replace(one, written=written, length=length_on_list(written, size, general=one.general_list))
+        told.append(forecast(one))
+    best = max(told, key=order_of, default=None)
+    return best if best is not None and best.held_out is not None else None
 
 
-@dataclass(frozen=True)
-class _Judged:
-    """A setting and what it promises for documents of each length."""
-
-    setting: ForecastSetting
-    known: int  # lengths of which something can be said
-    of_use: int  # lengths of which it will be of use
-    promise: float  # on average
-
-    @classmethod
-    def of(cls, setting: ForecastSetting) -> _Judged:
-        each = [_of_one_length(one) for one in setting.of_each_length()]
-        known = [promise_of(one) for one in each if one.held_out is not None]
-        return cls(setting, len(known), sum(one.verdict is Verdict.OF_USE for one in each), sum(known) / len(each))
-
-
-def promise_of(one: Forecast) -> float:
-    """The gain for each word of a text, on the list or not: a word that is not on it is predicted by its frequency."""
-    assert one.held_out is not None
-    return one.held_out.middle * covered(words_counted(one.setting), general=one.setting.general_list)
+def order_of(one: Forecast) -> tuple[bool, bool, float]:
+    """Where a forecast stands among others: the last is the best."""
+    return one.held_out is not None, one.verdict is not Verdict.NOT_OF_USE, one.f1 or 0.0

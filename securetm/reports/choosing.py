@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from securetm.contracts import Budget, Profile, Unit
+from securetm.contracts import Budget, NamingThreshold, Profile, Unit
 from securetm.corpus.languages import ENGLISH_CODE, language_code
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.errors import BadSetting
@@ -27,7 +27,7 @@ from securetm.plans.forecast import (
     Verdict,
     best_settings,
     forecast,
-    promise_of,
+    order_of,
     setting_under,
     tried_as,
 )
@@ -340,22 +340,23 @@ def _best(answers: Answers, profile: Profile, notes: PlanNotes) -> Forecast | No
         return best_settings(setting, vectors=vectors) or forecast(usual)
     each = []
     if JOINT in profile.vocabularies:
-        setting = replace(setting, found_from=_found_from(answers, profile, notes))
+        needed = _needed(answers, profile, notes)
+        together = needed is None or needed.together
+        setting = replace(setting, found_from=documents_needed_by(needed, parties), found_together=together)
         each.append(best_settings(setting, vectors=vectors, written=notes.length))
     if "file" in profile.vocabularies:
         general = replace(setting, found_from=0.0, general_list=True)
         each.append(best_settings(general, vectors=vectors, written=notes.length))
     known = [one for one in each if one is not None]
     if known:
-        return max(known, key=lambda one: (one.verdict is Verdict.OF_USE, promise_of(one)))
+        return max(known, key=order_of)
     return forecast(replace(usual, found_from=setting.found_from))
 
 
-def _found_from(answers: Answers, profile: Profile, notes: PlanNotes) -> float:
+def _needed(answers: Answers, profile: Profile, notes: PlanNotes) -> NamingThreshold | None:
     """In how many documents a word has to be to be found behind this profile's noise."""
-    parties = dealt_out(answers, profile)
     agreement = agree(plan_of(answers, profile, replace(notes, language=""))[0].plan)
-    return documents_needed_by(needed_by(agreement, parties), parties)
+    return needed_by(agreement, dealt_out(answers, profile))
 
 
 def _epsilon_of_one(answers: Answers, profile: Profile, notes: PlanNotes) -> float:

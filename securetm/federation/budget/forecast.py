@@ -28,9 +28,9 @@ from securetm.plans.forecast import (
     PUBLIC,
     Forecast,
     ForecastSetting,
-    covered,
     forecast,
     under_profile,
+    written_with,
 )
 from securetm.plans.profiles import BLIND, cohort_of, count_of_parties, words_in_sums
 from securetm.plans.schema import MOMENTS, TokeniserChoice, VocabularyChoice, hides_documents
@@ -181,12 +181,13 @@ def setting_of(agreement: Agreement, parties: int, documents: int, length: float
         topics=agreement.model.most_shown_topics,
         rounds=plan.training.rounds,
         length=length,
-        written=round(length / covered(words, general=general), 1),
+        written=round(written_with(length, words, general=general), 1) if length else 0.0,
         general_list=general,
         documents_per_person=each,
         noise_factor=under_profile(agreement.profile, parties),
         noise=plan.privacy.noise,
         found_from=documents_needed_by(needed, parties),
+        found_together=needed is None or needed.together,
         radius=min((mechanism.row_radius(counts) for mechanism in agreement.profile.mechanisms), default=1.0),
     )
 
