@@ -1,12 +1,13 @@
 """The least noise of a plan is searched for once in each process of the tests, and not again for equal plans. It tests nothing.
 
 A search composes privacy losses dozens of times, and most plans of tests repeat a few. Tests of the search itself call it.
-What was composed and asked of it is remembered longer than a user's process does, for the same reason.
+What was composed and asked of it is remembered longer than a user's process does, for the same reason. So are the docstrings
+that trials are made of: a dozen files of tests make one, and to read them takes two seconds.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache, wraps
+from functools import cache, lru_cache, wraps
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     from securetm.accounting import bounds, losses
     from securetm.federation.budget import prices as paying
+    from securetm.trial import files
 
     search, found = paying._least_noise, dict[tuple[bytes, bytes, int, float], float]()
 
@@ -32,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return found[exactly]
 
     paying._least_noise = kept
+    files.some_docstrings = cache(files.some_docstrings)
     losses._single, losses._repeated = (lru_cache(64)(one.__wrapped__) for one in (losses._single, losses._repeated))
     losses.composed_once = bounds.composed_once = lru_cache(64)(losses.composed_once.__wrapped__)
     for name in ("get_epsilon_for_delta", "get_delta_for_epsilon"):

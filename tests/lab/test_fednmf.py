@@ -89,6 +89,7 @@ def test_the_critic_is_sent_as_well() -> None:
     assert 0 < plain["f1_after_1"] <= 1
 
 
+@pytest.mark.slow
 def test_a_corpus_of_your_own_and_a_second_start(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fednmf, "TOPICS", 3)  # it has hardly forty words
     monkeypatch.setattr(fednmf_findings, "USUAL_TOPICS", 3)

@@ -92,6 +92,7 @@ def made_up_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gfedntm_rows, "labelled", lambda *_: corpus)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("made_up_subjects")
 def test_every_case_gives_a_row_and_every_claim_a_verdict(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     scale = Scale("few", (0, 1), FEW, ("few documents",))
