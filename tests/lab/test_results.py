@@ -76,6 +76,18 @@ def test_the_best_private_model_reaches_its_goals_on_20_newsgroups() -> None:
     assert all(run["spent"] <= run["epsilon"] * (1 + 1e-9) for run in result["runs"] if run.get("spent") and run["epsilon"])
 
 
+def test_a_selected_list_tells_fewer_members_and_costs_no_use() -> None:
+    rows = {(row["list"], row["epsilon"]): row for row in committed("reproduce-private-lists")["rows"]}
+    exact, selected = rows["all words", None], rows["selected", 3.0]
+    assert min(exact[by] for by in ("by_list", "by_model", "by_counts")) > 0.5
+    assert max(selected[by] for by in ("by_list", "by_model", "by_counts")) < 0.05
+    assert selected["right"] > exact["right"]
+    page = (Path(lab.__file__).parents[1] / "docs" / "research" / "models.md").read_text("utf-8")
+    for row in rows.values():  # as the page says
+        shares = f"{row['by_model']:.1%} | {row['by_counts']:.1%} | {row['right'] / row['judged']:.0%}".replace("%", " %")
+        assert f"| {row['words']:,} | {row['by_list']:.0%} | ".replace("%", " %") + shares in page
+
+
 # ---- each keeps what it is quoted for --------------------------------------------------------------------------------
 
 
