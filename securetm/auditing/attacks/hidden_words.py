@@ -388,7 +388,7 @@ COLUMN_PAIRS = replace(
     questions=(PAIRS, TRAIN),
     limits=(
         "columns beyond as many as it may follow, and few documents: over 1,700 of them it named 27 % of the thousand most "
-        "frequent of two thousand columns, and 82 % of 250 in a run that had no others",
+        "frequent of two thousand columns, and 82 % of 399 in a run that had no others",
         "pairs that can be told from a model of topics",
     ),
     remark="Exact pairs of columns name nearly all of them to whoever has text of the same kind. A model that asks for pairs "
