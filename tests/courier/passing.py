@@ -91,10 +91,11 @@ class ByCourier:
 
     def simulated(self) -> bytes:
         """The model that one process learns from the same documents."""
-        corpora = {name: self.organisations.prepared(name).corpus for name in NAMES}
-        plan = read_plan(self.coordinator / "plan.toml", {})
-        execute(begin(self.organisations.folder / "simulated", plan, corpora), Unwatched())
-        return (self.organisations.folder / "simulated" / "release" / MODEL).read_bytes()
+        return (self._simulation() / "release" / MODEL).read_bytes()
+
+    def simulated_at_parties(self) -> set[bytes]:
+        """The same, as each party of that process has it."""
+        return {path.read_bytes() for path in (self._simulation() / "parties").rglob(MODEL)}
 
     def models(self) -> set[bytes]:
         """Every copy of the model that a member has, and the coordinator, where it sees one."""
@@ -103,3 +104,9 @@ class ByCourier:
         seen = self.organisations.prepared("numpy").agreement.profile.aggregation.opened_by == "coordinator"
         assert len(found) == seen + len(NAMES)
         return set(found)
+
+    def _simulation(self) -> Path:
+        corpora = {name: self.organisations.prepared(name).corpus for name in NAMES}
+        plan, folder = read_plan(self.coordinator / "plan.toml", {}), self.organisations.folder / "simulated"
+        execute(begin(folder, plan, corpora), Unwatched())
+        return folder

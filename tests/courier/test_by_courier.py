@@ -87,6 +87,20 @@ def test_runs_without_a_budget_take_the_passes_that_are_stated(profile: str, pas
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("profile", ["bfv", "ckks"])
+def test_sums_that_only_the_parties_open_travel_by_letters(profile: str, keys: Path, tmp_path: Path) -> None:
+    """Every party has the same model; under `bfv`, whose sums are exact, that of a simulation. The coordinator has none."""
+    (tmp_path / "words.txt").write_text("\n".join(PUBLIC), "utf-8")
+    listed = PLAN.replace("[vocabulary]", f'[vocabulary]\nsource = "file"\nfile = "{tmp_path}/words.txt"')
+    run = ByCourier.of(keys, tmp_path, listed.replace('"masked"', f'"{profile}"'))
+    assert run.to_the_end()["rounds"] == 2
+    models = run.models()
+    assert len(models) == 1
+    assert profile != "bfv" or models == run.simulated_at_parties()
+    assert max(run.passes[name] for name in NAMES) == passes_of(run.organisations.prepared("numpy").agreement)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("profile", "told", "models"), [("masked", "false", 2), ("masked", "true", 1), ("bfv", "false", 1)])
 def test_words_that_the_coordinator_never_sees_travel_by_letters(
     profile: str, told: str, models: int, keys: Path, tmp_path: Path
