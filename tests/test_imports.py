@@ -114,6 +114,16 @@ def test_a_party_that_waits_has_neither_a_compiler_nor_an_accountant_nor_matrice
     assert imported(READY + LISTED, str(trial.file(trial.parties[0])), cwd=tmp_path) == WAITING
 
 
+def test_a_party_whose_noise_is_sought_waits_without_a_compiler_and_an_accountant_too(tmp_path: Path) -> None:
+    """Answers with Gaussian noise alone have a closed form."""
+    trial = make_trial(tmp_path / "trial", "dp-distributed", 2, Unwatched())
+    file = trial.file(trial.parties[0])
+    file.write_text(file.read_text("utf-8").replace('models = ["lda"]', 'models = ["lda-vi"]'), "utf-8")
+    plan = '[model]\nname = "lda-vi"\n[privacy]\nunit = "document"\n'
+    (file.parent / "plan.toml").write_text(f'profile = "dp-distributed"\n{plan}', "utf-8")
+    assert imported(READY + LISTED, str(file), cwd=tmp_path) == {*WAITING, "scipy"}
+
+
 def test_each_reader_imports_its_own_library(place: Path, tmp_path: Path) -> None:
     assert "pyarrow" not in imported(f"import securetm; securetm.read_corpus('documents.csv'){LISTED}", cwd=place)
     wrong = "try: securetm.read_corpus('x.parquet')\nexcept securetm.errors.SecuretmError: pass"
