@@ -358,13 +358,14 @@ def _carrier(
         from securetm.federation.courier.party_end import carrier_of
 
         return carrier_of(joining, _place(courier), party, status, every=_every(courier))
-    from securetm.federation.flower.party_socket import SocketCarrier
+    who = (joining.file.name, joining.keys, joining.roster)
+    if socket is not None:
+        from securetm.federation.flower.party_socket import SocketCarrier
+
+        return SocketCarrier(socket, mode, *who, lambda: party.most_bytes, lambda: party.party.finished is not None, status)
     from securetm.federation.network.dialing import Dialer
     from securetm.federation.network.events import Agreed
 
-    who = (joining.file.name, joining.keys, joining.roster)
-    if socket is not None:
-        return SocketCarrier(socket, mode, *who, lambda: party.most_bytes, lambda: party.party.finished is not None, status)
     agreed = Agreed(joining.agreement.digest, joining.agreement.profile.digest)
     return Dialer(*who, agreed, lambda: party.most_bytes, status)
 

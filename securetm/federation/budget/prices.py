@@ -9,11 +9,10 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from securetm.accounting.calculator.runs_ahead import RunsAhead, Spending
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.composition import total
 from securetm.accounting.ledger.privacy_filter import ALONE
@@ -30,6 +29,9 @@ from securetm.plans.origins import check_units
 from securetm.plans.profiles import BLIND, cohort_of, count_of_parties
 from securetm.settings import require
 from securetm.wording import upward
+
+if TYPE_CHECKING:
+    from securetm.accounting.calculator.runs_ahead import Spending
 
 FINEST, COARSEST = 0.05, 1000.0  # noise multipliers that are tried
 
@@ -129,6 +131,8 @@ class PlannedSpending:
 
     def spending(self) -> Spending:
         """What one of several runs spends at a noise."""
+        from securetm.accounting.calculator.runs_ahead import Spending  # of which a run by itself has no use
+
         return Spending(
             lambda noise: replace(self.at(noise), words=None).spends(), (self.words,) if self.words else (), self.possible
         )
@@ -218,6 +222,8 @@ def _written_alike(noise: float) -> float:
 
 def noise_for_runs(agreement: Agreement, parties: int, runs: int) -> float:
     """The least noise of a round with which so many runs over the same documents fit into the agreement's budget."""
+    from securetm.accounting.calculator.runs_ahead import RunsAhead
+
     run = PlannedSpending(with_words_noise(agreement), parties)
     assert agreement.budget is not None
     return RunsAhead(agreement.budget, run.spending()).least_noise(runs)
@@ -245,6 +251,7 @@ def epsilon_for_runs(agreement: Agreement, parties: int, runs: int) -> float:
 
 def epsilon_of_one(budget: Budget, runs: int) -> float:
     """What each of so many runs spends, if it were the only one. Rounds of Gaussian noise are as one round of less noise."""
+    from securetm.accounting.calculator.runs_ahead import RunsAhead, Spending
     from securetm.contracts.events import GaussianDpEvent
 
     one = Spending(lambda noise: (Spend(GaussianDpEvent(noise)),))
