@@ -238,6 +238,8 @@ def epsilon_for_runs(agreement: Agreement, parties: int, runs: int) -> float:
     The chance that an answer is not as its mechanism says counts e^epsilon times, so there is a largest epsilon that several
     runs can add up to.
     """
+    from securetm.accounting.calculator.runs_ahead import RunsAhead
+
     assert agreement.budget is not None
     epsilon = whole = agreement.budget.epsilon
     while epsilon > 1:
