@@ -305,12 +305,16 @@ class FittedRule:
     models: Mapping[str, FittedModel]
     corpora: tuple[str, ...]
 
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Self:
+        """The rule as it stands in a file."""
+        return cls({name: FittedModel.of(one) for name, one in table["models"].items()}, tuple(table["corpora"]))
+
 
 @cache
 def fitted_rule() -> FittedRule:
     """The rule that is shipped."""
-    table = json.loads(resources.files("securetm.plans").joinpath(FILE).read_text("utf-8"))
-    return FittedRule({name: FittedModel.of(one) for name, one in table["models"].items()}, tuple(table["corpora"]))
+    return FittedRule.of(json.loads(resources.files("securetm.plans").joinpath(FILE).read_text("utf-8")))
 
 
 # ---- the order of settings -------------------------------------------------------------------------------------------
@@ -424,12 +428,13 @@ class Forecast:
         return {**asdict(self), "verdict": self.verdict.value, "covers": COVERS}
 
 
-def forecast(setting: ForecastSetting) -> Forecast:
-    """What to expect of a training with these public numbers. It reads no document and costs no privacy.
+def forecast(setting: ForecastSetting, rule: FittedRule | None = None) -> Forecast:
+    """What to expect of a training with these public numbers, by the rule that is shipped or by another one.
 
-    Where nobody says how long documents are, the band holds for short ones and for long ones.
+    It reads no document and costs no privacy. Where nobody says how long documents are, the band holds for short ones and for
+    long ones.
     """
-    each = [_of_one_length(one) for one in setting.of_each_length()]
+    each = [_of_one_length(one, rule) for one in setting.of_each_length()]
     held_out = [one.held_out for one in each if one.held_out is not None]
     if len(each) == 1 or not held_out:
         return each[0] if len({one.verdict for one in each}) == 1 else replace(each[0], verdict=Verdict.CANNOT_SAY)
@@ -448,8 +453,8 @@ def forecast(setting: ForecastSetting) -> Forecast:
     )
 
 
-def _of_one_length(setting: ForecastSetting) -> Forecast:
-    rule = fitted_rule()
+def _of_one_length(setting: ForecastSetting, rule: FittedRule | None = None) -> Forecast:
+    rule = rule or fitted_rule()
     fitted = rule.models.get(tried_as(setting))
     if fitted is None:  # of such a model the rounds are not looked up: that imports it
         return _unknown(setting, (_untried(tried_as(setting)),))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib import resources
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ import pytest
 from lab.fits.forecast import CLASSIFICATION, HELD_OUT, by_chance, fitted_f1, summary
 from lab.fits.forecast_trials import points_of
 from lab.measuring import Row, committed
+from lab.reproduce.chosen_plans import kept
 from securetm.models.questions.word_sums import USUAL_WORDS, required
 from securetm.plans.forecast import FILE, FOUND_APART, ONE_CORPUS, ForecastSetting, words_found
+from securetm.plans.profile_choice import Answers
+from securetm.reports.choosing import PlanNotes, chosen
 
 TEXTS = {"20 Newsgroups", "TagMyNews", "SMS", "M10", "StackOverflow titles", "docstrings"}
 
@@ -79,18 +83,38 @@ WRITTEN = {"20 Newsgroups": 120.6, "TagMyNews": 19.9, "StackOverflow titles": 5.
 
 def test_as_many_words_are_expected_as_noised_sums_showed_on_six_corpora() -> None:
     """Within what is said to lie apart, four times of five; where ten thousand words or more are found, no list is as long."""
-    kept = committed("reproduce-common-vocabulary")
+    lists = committed("reproduce-common-vocabulary")
     least = float(required(300_000)[10_000]) + 2.33  # deviations at which 99 of 100 words are found
     inside = []
-    for row in kept["rows"]:
+    for row in lists["rows"]:
         if row["selection"] in ("sum, dp-central", "sum, dp-distributed") and row["words"] < 10_000:
             factor = (5 / 2) ** 0.5 if row["selection"].endswith("distributed") else 1.0
-            from_ = least * factor * kept["noise_multipliers"][f"{row['epsilon']:g}"] * USUAL_WORDS**0.5
-            documents, written = kept["documents"][row["corpus"]], WRITTEN[row["corpus"]]
+            from_ = least * factor * lists["noise_multipliers"][f"{row['epsilon']:g}"] * USUAL_WORDS**0.5
+            documents, written = lists["documents"][row["corpus"]], WRITTEN[row["corpus"]]
             told = words_found(ForecastSetting(documents, 1.0, written=written, found_from=from_))
             inside.append(1 / FOUND_APART <= row["words"] / max(told, 1.0) <= FOUND_APART)
     assert len(inside) >= 30
     assert sum(inside) >= 0.8 * len(inside)
+
+
+def test_runs_of_chosen_plans_kept_what_was_promised_also_by_a_rule_without_their_corpus() -> None:
+    """Whole federations that find their words themselves; the rule that is shipped still promises what was measured."""
+    plans = committed("reproduce-chosen-plans")
+    (told,) = plans["tables"]["Kept"]
+    assert told == kept(plans["rows"])
+    assert {row["corpus"] for row in plans["rows"]} == TEXTS
+    for name in ("band", "band_left_out"):
+        assert told[f"{name}: kept"] >= 0.8 * told[f"{name}: promised"] > 0
+    for row in plans["rows"]:
+        answers = Answers(
+            looks=("reader",), hide=("document",), parties=5, documents=row["documents"], purpose="explore", per_person=0
+        )
+        shown = chosen(answers, PlanNotes(length=row["length"], epsilon=row["epsilon"]))["forecast"]
+        assert [shown["setting"][name] for name in ("model", "start", "words", "topics")] == [
+            row[name] for name in ("model", "start", "words", "topics")
+        ]
+        band = [exp(-shown["held_out"][name]) for name in ("high", "middle", "low")]
+        assert band == pytest.approx(row["band"], abs=0.002)
 
 
 def test_the_page_says_how_often_it_held(result: Any) -> None:

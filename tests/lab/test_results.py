@@ -30,6 +30,7 @@ BY_LIKELIHOOD = {
     **dict.fromkeys(("rounds-rule", "rounds-without-vectors", "start-rule"), frozenset({"held_out", "rounds", "given_up"})),
     "settings-rule": frozenset({"held_out", "frequencies", "covered"}),
     "usefulness-forecast": frozenset({"held_out", "frequencies", "f1"}),
+    "chosen-plans": frozenset({"ratio", "f1", "found"}),
     "documents-curve": frozenset({"held_out", "true_topics", "documents", "away_from_truth"}),
 }
 BY_LABELS = {"semantic-rounds": {"nmi", "rounds", "given_up"}}
