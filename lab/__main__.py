@@ -44,7 +44,7 @@ PAPERS: Mapping[str, str] = {  # their experiments come in scales
 REPRODUCTIONS: Mapping[str, str] = {  # the module, and its function where that is not `reproduce`
     "adapted-ngrams": "reproduce.adapted_ngrams",
     "additive-prodlda": "reproduce.additive_prodlda",
-    "chosen-plans": "reproduce.chosen_plans",
+    "chosen-plans": "fits.chosen_plans",
     "column-matching": "reproduce.column_matching",
     "common-vocabulary": "reproduce.common_vocabulary",
     "default-model": "reproduce.default_model",

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from lab.fits.chosen_plans import kept
 from lab.fits.forecast import CLASSIFICATION, HELD_OUT, by_chance, fitted_f1, summary
 from lab.fits.forecast_trials import points_of
 from lab.measuring import Row, committed
-from lab.reproduce.chosen_plans import kept
 from securetm.models.questions.word_sums import USUAL_WORDS, required
 from securetm.plans.forecast import FILE, FOUND_APART, ONE_CORPUS, ForecastSetting, words_found
 from securetm.plans.profile_choice import Answers
