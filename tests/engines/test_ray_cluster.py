@@ -26,7 +26,6 @@ from .ray_cluster import PATIENCE, head, with_tls, with_token
 from .small_work import process_of
 from .test_ray import on_disk, stored
 
-pytest.importorskip("ray")
 pytestmark = pytest.mark.slow
 __all__ = ["stored"]
 PARTY = """

@@ -164,9 +164,24 @@ def test_a_hostile_model_cannot_make_a_party_say_more_than_noise(five: Mapping[s
 # ---- what is spent -------------------------------------------------------------------------------------------------
 
 
-def test_training_stops_before_the_round_that_would_exceed_the_budget(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    settings = {"privacy__epsilon": 3.0, "privacy__noise": 0.8, "training__rounds": 500}
-    folder, result = ran(tmp_path, "dp-central", five, **settings)
+SPENDING = {"privacy__epsilon": 3.0, "privacy__noise": 0.8}
+
+
+@pytest.fixture(scope="module")
+def spending(five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A run that spent the budget of these documents: its folder, and its result."""
+    return ran(tmp_path_factory.mktemp("spent"), "dp-central", five, **SPENDING, training__rounds=500)
+
+
+@pytest.fixture
+def spent(spending: Any) -> Path:
+    """The ledgers of these documents after it."""
+    ledgers: Path = spending[0].ledger("north").parents[1]
+    return ledgers
+
+
+def test_training_stops_before_the_round_that_would_exceed_the_budget(spending: Any) -> None:
+    folder, result = spending
     assert result["stopped"] == "budget"
     assert 5 < result["rounds"] < 500
     assert all(2.7 < spent["epsilon"] <= 3.0 for spent in result["spent"])
@@ -174,25 +189,17 @@ def test_training_stops_before_the_round_that_would_exceed_the_budget(five: Mapp
     assert len(paid(folder.ledger("north"))) == result["rounds"]
 
 
-@pytest.fixture(scope="module")
-def spent(five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The ledgers of these documents, after a run that spent their budget of three."""
-    place = tmp_path_factory.mktemp("spent")
-    ran(place, "dp-central", five, privacy__epsilon=3.0)
-    return place / "ledgers"
-
-
 def test_the_next_run_over_the_same_documents_finds_the_budget_spent(
     spent: Path, five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
-    plan = private_plan(tmp_path, "dp-local", privacy__epsilon=3.0)
+    plan = private_plan(tmp_path, "dp-local", **SPENDING)
     result = execute(begin(tmp_path / "another", plan, five, ledgers=spent), Unwatched(), comparison=False)
     assert (result["rounds"], result["stopped"]) == (0, "budget")
     assert all(one["epsilon"] == 0 and 2.7 < one["all_runs"] <= 3.0 for one in result["spent"])
 
 
 def test_a_later_plan_cannot_raise_the_budget_of_a_party(spent: Path, five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    plan = private_plan(tmp_path, "dp-local", privacy__epsilon=6.0, privacy__noise=1.0)
+    plan = private_plan(tmp_path, "dp-local", **{**SPENDING, "privacy__epsilon": 6.0})
     result = execute(begin(tmp_path / "another", plan, five, ledgers=spent), Unwatched(), comparison=False)
     assert result["rounds"] == 0
     assert all(one["all_runs"] <= 3.0 for one in result["spent"])

@@ -117,6 +117,7 @@ def test_every_case_gives_a_row_and_every_claim_a_verdict(monkeypatch: pytest.Mo
     assert {before, after} == {HOLDS, NOT_HERE}
 
 
+@pytest.mark.slow  # test_iftm.py shows of another paper how such runs are judged
 @pytest.mark.usefixtures("made_up_subjects")
 def test_federations_under_a_profile_are_judged_alike() -> None:
     place = {"model": VARIATIONAL, "profile": "open", "epsilon": None, "seed": 0}

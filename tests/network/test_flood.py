@@ -91,7 +91,7 @@ def ten(tmp_path_factory: pytest.TempPathFactory) -> Meeting:
     return Meeting.of(TEN, tmp_path_factory.mktemp("ten"))
 
 
-@pytest.mark.parametrize("each", [350, pytest.param(5_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("each", [200, pytest.param(5_000, marks=pytest.mark.slow)])
 def test_ten_parties_come_and_answer_while_connections_that_say_nothing_stand(ten: Meeting, each: int) -> None:
     each = min(each, (resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 2_000) // 4)  # this process holds both ends of them
     meeting = ten.at_another_port()
