@@ -52,7 +52,7 @@ def choose(
             metavar="INPUT=WHY", help="Why a list of words in a file is public: vocabulary=WHY. A budget asks for it."
         ),
     ] = None,
-    document_length: Annotated[float, typer.Option(help="Words of a document, about, for the forecast; 0: not said.")] = 0.0,
+    document_length: Annotated[float, typer.Option(help="Words of a document but stop words, about; 0: not said.")] = 0.0,
     epsilon: Annotated[
         float | None,
         typer.Option(
