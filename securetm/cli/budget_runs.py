@@ -320,7 +320,7 @@ class RunsOfUse:
 
     def best(self, runs: int) -> Forecast:
         """What the forecast says of its best settings for one of so many runs."""
-        return best_settings(self._at(runs), vectors=installed_vectors() is not None) or self.own(runs)
+        return best_settings(self._at(runs), vectors=installed_vectors() is not None, surest=True) or self.own(runs)
 
     def own(self, runs: int) -> Forecast:
         """What it says of the settings of the plan."""
