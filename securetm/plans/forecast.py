@@ -422,6 +422,7 @@ class Forecast:
     corpora: tuple[str, ...]  # that stand behind the figures
     chance: float | None = None  # which share of outcomes with such a forecast was of use
     f1: float | None = None  # of a classifier on the topics, over the best without noise on the same texts: for an order alone
+    lengths: int = 0  # of documents, of which something can be said
 
     def record(self) -> dict[str, Any]:
         """The forecast as plain data, for --json."""
@@ -439,7 +440,7 @@ def forecast(setting: ForecastSetting, rule: FittedRule | None = None) -> Foreca
     if len(each) == 1 or not held_out:
         return each[0] if len({one.verdict for one in each}) == 1 else replace(each[0], verdict=Verdict.CANNOT_SAY)
     classification = [one.classification for one in each if one.classification is not None]
-    verdicts = {one.verdict for one in each if one.held_out is not None or one.verdict is Verdict.NOT_OF_USE}
+    verdicts = {one.verdict for one in each}
     chances = [one.chance for one in each if one.chance is not None]
     orders = [one.f1 for one in each if one.f1 is not None]
     return replace(
@@ -450,6 +451,7 @@ def forecast(setting: ForecastSetting, rule: FittedRule | None = None) -> Foreca
         reasons=(),
         chance=round(sum(chances) / len(chances), 2),
         f1=round(sum(orders) / len(orders), 3),
+        lengths=len(held_out),
     )
 
 
@@ -477,7 +479,7 @@ def _of_one_length(setting: ForecastSetting, rule: FittedRule | None = None) -> 
     )
     verdict = told[0].verdict if len({one.verdict for one in told}) == 1 else Verdict.CANNOT_SAY
     f1 = round(expected_f1(found[0], fitted), 3)
-    return Forecast(setting, held_out, classification, verdict, (), rule.corpora, told[0].chance, f1)
+    return Forecast(setting, held_out, classification, verdict, (), rule.corpora, told[0].chance, f1, 1)
 
 
 def with_words(setting: ForecastSetting, times: float) -> ForecastSetting:
@@ -680,6 +682,6 @@ def best_settings(
     return best if best is not None and best.held_out is not None else None
 
 
-def order_of(one: Forecast) -> tuple[bool, bool, float]:
+def order_of(one: Forecast) -> tuple[int, bool, float]:
     """Where a forecast stands among others: the last is the best."""
-    return one.held_out is not None, one.verdict is not Verdict.NOT_OF_USE, one.f1 or 0.0
+    return one.lengths, one.verdict is not Verdict.NOT_OF_USE, one.f1 or 0.0

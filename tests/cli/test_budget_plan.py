@@ -82,8 +82,9 @@ def test_a_plan_goes_on_from_what_a_ledger_holds(tmp_path: Path) -> None:
 def test_how_often_one_can_train_and_still_have_a_model_of_use_follows_from_the_size_of_the_corpus() -> None:
     """The forecast is asked for each number of runs: with more of them each has less of the budget."""
     most = {}
-    for documents in (2_000, 5_000):
-        result = found(f"plan --profile dp-central --words public --vocabulary-size 250 --documents {documents} --years 60")
+    asked = "plan --profile dp-central --words public --vocabulary-size 250"
+    for documents in (12_000, 20_000):
+        result = found(f"{asked} --documents {documents} --document-length 60 --years 60")
         often, rows = result["how_often"], result["tables"][0]["rows"]
         most[documents] = often["of_use"]
         assert 1 <= often["of_use"] < often["planned"] == 60 <= often["may_be"] <= often["most_asked"]
@@ -91,12 +92,10 @@ def test_how_often_one_can_train_and_still_have_a_model_of_use_follows_from_the_
         assert verdicts[often["of_use"]] == "of use"
         assert verdicts[often["of_use"] + 1] == verdicts[60] == "cannot say"
         assert any(f"up to {often['of_use']} trainings" in one for one in result["warnings"])
-    assert most[5_000] > most[2_000]
-    known = found(
-        "plan --profile dp-central --words public --vocabulary-size 250 --documents 2000 --document-length 60 --years 2"
-    )
-    assert known["how_often"]["of_use"] > most[2_000]  # of documents of a known length more can be said
-    assert not any("are planned" in one for one in known["warnings"])
+    assert most[20_000] > most[12_000]
+    unknown = found(f"{asked} --documents 12000 --years 2")
+    assert unknown["how_often"]["of_use"] < most[12_000]  # of documents of a known length more can be said
+    assert any("are planned" in one for one in unknown["warnings"])
     silent = found(f"{SMALL} --years 2")
     assert silent["how_often"] is None
     assert any("how often you can train, is said if you give --documents" in one for one in silent["notes"])
