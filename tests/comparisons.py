@@ -17,7 +17,6 @@ WHOLE = ("tests/lab/", *(f"{_IN}{name}.py" for name in _READ_IT))
 SOME = (
     f"{_IN}misnamed_plans.py::test_a_party_trains_alone",
     f"{_IN}model_runs.py::test_a_federation_learns_what",
-    f"{_IN}simulation.py::test_a_party_of_almost_nothing",
     f"{_IN}totals.py::test_equal_runs",
 )  # the other tests of their files read nothing of it
 _compare = simulation.compare

@@ -109,7 +109,7 @@ def test_a_run_ends_in_topics_or_in_a_named_error(form: str, parties: str, profi
         "vocabulary.file": str(listed),
     }
     if parties == "an empty party":  # said to its own user
-        with pytest.raises(TooFewToTakePart):
+        with pytest.raises(TooFewToTakePart, match="c has too few documents"):
             federate(corpora(PARTIES[parties]), tmp_path / "run", {"profile": profile, **FORMS[form], **few}, comparison=False)
         return
     result = federate(corpora(PARTIES[parties]), tmp_path / "run", {"profile": profile, **FORMS[form], **few}, comparison=False)

@@ -27,25 +27,8 @@ from securetm.stages import Unwatched
 from tests.corpus.tiny_sentence_model import tiny_model
 
 from .conftest import FIVE, SHARED, small_plan, texts
-from .joined import Organisations, trained
+from .joined import PLAN, Organisations, trained
 
-PLAN = """
-profile = "masked"
-[model]
-name = "zeroshot-tm"
-n_topics = 3
-hidden = 8
-batch = 32
-[vocabulary]
-min_documents = 2
-max_share = 1.0
-most_candidates = 500
-[training]
-rounds = 2
-held_out = 0.2
-[embeddings]
-model = "{}"
-"""
 WORDS = sorted({*SHARED, *(word for subject in FIVE.values() for word in subject)})
 
 
@@ -111,7 +94,8 @@ def test_new_documents_are_embedded_as_in_training(sentence_model: Path, tmp_pat
 
 @pytest.mark.slow
 def test_organisations_embed_their_own_documents(keys: Path, sentence_model: Path, tmp_path: Path) -> None:
-    plan = PLAN.format(sentence_model)
+    model = 'name = "zeroshot-tm"\nhidden = 8\nbatch = 32'
+    plan = PLAN.replace('name = "lda"', model) + f'[embeddings]\nmodel = "{sentence_model}"\n'
     organisations = Organisations.of(keys, tmp_path / "all", plan)
     result, joined = trained(organisations, tmp_path / "coordinator")
     assert joined.problems == {}

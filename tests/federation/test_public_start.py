@@ -25,7 +25,7 @@ from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 
 from .conftest import FIVE, SHARED, small_plan
-from .joined import NAMES, Organisations, trained
+from .joined import NAMES, PLAN, Organisations, trained
 from .private import PUBLIC, private_plan
 
 LDA_VI = {"name": "lda-vi", "n_topics": 4}
@@ -105,24 +105,8 @@ def test_what_cannot_begin_at_public_topics_is_refused(vectors: Path, tmp_path: 
         agree(plan_of(tmp_path, vectors)).start(PUBLIC)
 
 
-NETWORK = """
-profile = "masked"
-[model]
-name = "lda-vi"
-n_topics = 3
-[vocabulary]
-min_documents = 2
-max_share = 1.0
-most_candidates = 500
-[training]
-rounds = 2
-held_out = 0.2
-vectors = "{vectors}"
-"""
-
-
 def test_a_coordinator_and_parties_of_their_own_begin_at_public_topics(keys: Path, vectors: Path, tmp_path: Path) -> None:
-    organisations = Organisations.of(keys, tmp_path / "all", NETWORK.format(vectors=vectors))
+    organisations = Organisations.of(keys, tmp_path / "all", PLAN.replace('"lda"', '"lda-vi"') + f'vectors = "{vectors}"\n')
     result, joined = trained(organisations, tmp_path / "coordinator")
     assert joined.problems == {}
     assert PublicKnowledge.kept_in(result.state) is not None

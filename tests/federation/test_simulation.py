@@ -1,20 +1,16 @@
-"""Whole runs: in workers or not, over every vocabulary, and with parties of almost nothing."""
+"""Whole runs: in workers or not, and with words that are public."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed
-from securetm.federation.document_minimum import TooFewToTakePart
 from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import Workers, execute
 from securetm.federation.transcript import Transcript
@@ -107,22 +103,3 @@ def test_with_a_public_file_no_partys_words_travel(corpora: Mapping[str, Corpus]
     assert b"river" in everything  # the coordinator sends the public words
     own = [word for word in SUBJECTS["south"] + SUBJECTS["west"] if len(word) > 4 and word != "weight"]  # as in "weights"
     assert not any(word.encode() in everything for word in own)
-
-
-# ---- parties of almost nothing -------------------------------------------------------------------------------------
-
-
-def test_a_party_without_any_document_says_so_by_name(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    with pytest.raises(TooFewToTakePart, match="west has too few documents"):
-        ran(tmp_path / "run", small_plan(), {**corpora, "west": corpora["west"].select(np.zeros(0, np.int64))})
-
-
-@pytest.mark.slow
-def test_a_model_without_torch_does_not_wait_for_it() -> None:
-    """Half of what such a run would spend on starting."""
-    program = (
-        "import sys; from securetm.federation.simulation import simulation; from securetm.runs import finished; "
-        "from securetm.federation.soundness import check; "
-        "assert check('masked', 'lda', None, 5) == []; sys.exit('torch' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

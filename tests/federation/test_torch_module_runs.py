@@ -24,24 +24,11 @@ from tests.models.torch_module import networks
 
 from ..forking import ended
 from .conftest import small_plan
+from .joined import PLAN as PLAN_OF_LDA
 from .joined import Organisations, trained
 
 NETWORK = f"{networks.__name__}:SmallNetwork"
-PLAN = f"""
-profile = "masked"
-[model]
-name = "torch-module"
-module = "{NETWORK}"
-n_topics = 3
-batch = 32
-[vocabulary]
-min_documents = 2
-max_share = 1.0
-most_candidates = 500
-[training]
-rounds = 2
-held_out = 0.2
-"""
+PLAN = PLAN_OF_LDA.replace('name = "lda"', f'name = "torch-module"\nmodule = "{NETWORK}"\nbatch = 32')
 
 
 def plan_of(**more: object) -> Plan:

@@ -1,4 +1,4 @@
-"""The neural models beside ProdLDA pass the laws of models and queries, bit for bit where rows must not meet."""
+"""The neural models pass the laws of models and queries, bit for bit where rows must not meet."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 from securetm.contracts import Query, TopicModel
 from securetm.models.neural.contextual import CombinedTM, ZeroShotTM
 from securetm.models.neural.neural_lda import NeuralLDA
+from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.trials import check_additive, check_rows
 from securetm.testing.few_documents import EMBEDDING_SIZE, some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained
@@ -18,8 +19,10 @@ from securetm.testing.query_laws import QueryLaws
 
 from ..quick_part import quick
 
-FAMILY = ("neural-lda", "combined-tm", "zeroshot-tm")
-FEW = quick(FAMILY, "neural-lda", "combined-tm")
+FAMILY = ("prodlda", "neural-lda", "combined-tm", "zeroshot-tm")
+BESIDE = FAMILY[1:]  # of ProdLDA, test_prodlda_rows.py and test_additivity.py say more
+DTYPES = quick(["float32", "float64"], "float32")
+FEW = quick(FAMILY, "prodlda", "combined-tm")
 
 
 @pytest.fixture(autouse=True)
@@ -29,8 +32,8 @@ def one_thread() -> None:
 
 def small(name: str, **settings: Any) -> TopicModel:
     common: dict[str, Any] = {"n_topics": 3, "hidden": 8, "dtype": "float64", "device": "cpu", **settings}
-    if name == "neural-lda":
-        return NeuralLDA(**common)
+    if name in ("prodlda", "neural-lda"):
+        return {"prodlda": ProdLDA, "neural-lda": NeuralLDA}[name](**common)
     return {"combined-tm": CombinedTM, "zeroshot-tm": ZeroShotTM}[name](**{"embedding_size": EMBEDDING_SIZE, **common})
 
 
@@ -58,15 +61,16 @@ class TestLocalEpochsOfTheFamily(QueryLaws):
         return model.query(model.start(VOCABULARY, np.random.default_rng(0)))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", FAMILY)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", BESIDE)
 def test_no_document_and_no_person_changes_a_bit_of_another_ones_row(name: str, dtype: str) -> None:
     check_rows(small(name, dtype=dtype))
 
 
-@pytest.mark.parametrize("name", FAMILY)
-def test_answers_are_sums(name: str) -> None:
-    check_additive(small(name))
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", BESIDE)
+def test_answers_are_sums(name: str, dtype: str) -> None:
+    check_additive(small(name, dtype=dtype))
 
 
 @pytest.mark.parametrize("server", quick(["average", "adam", "yogi", "adagrad"], "average", "yogi"))

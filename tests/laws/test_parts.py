@@ -1,4 +1,4 @@
-"""The real parts pass the laws of their kinds. Each subclass is all that a new part needs."""
+"""Real parts pass the laws of their kinds over real documents. Each subclass is all that a new part needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut
 from securetm.models.questions.words import DocumentFrequencies
 from securetm.testing.few_documents import some_documents
-from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained
+from securetm.testing.model_laws import VOCABULARY, ModelLaws
 from securetm.testing.query_laws import QueryLaws
 
 
@@ -33,27 +33,6 @@ def corpus() -> Corpus:
     """Real documents with the toys' words, in reading order."""
     toys = some_documents(14, seed=5)
     return Corpus.from_tokens(toys.tokens, toys.token_ends, toys.vocabulary, name="real")
-
-
-class TestProdLDA(ModelLaws):
-    @pytest.fixture
-    def model(self) -> TopicModel:
-        return small()
-
-
-@pytest.mark.parametrize("step", [0, 3])
-class TestProdLDAGradient(QueryLaws):
-    @pytest.fixture
-    def query(self, step: int) -> Query:
-        model, parties = small(dropout=0.4, theta_dropout=0.3), split(some_documents(14, seed=5))
-        return model.query(model.for_party(trained(model, parties, rounds=step), "party 0"))
-
-
-class TestProdLDALocalEpochs(QueryLaws):
-    @pytest.fixture
-    def query(self) -> Query:
-        model = small(local_epochs=2)
-        return model.query(model.start(VOCABULARY, np.random.default_rng(0)))
 
 
 class TestProdLDAOverACorpus(ModelLaws):
