@@ -24,7 +24,6 @@ from securetm.contracts import Array
 from tests.aggregation.played import TERMS, Played, flat, names, plain_sum, vectors_of
 
 N, ROUNDS, LENGTH = 4, 2, TERMS.size
-ENTROPY = "the same for every vector"
 
 # ---- what is measured ------------------------------------------------------------------------------------------------
 

@@ -32,8 +32,10 @@ def one_thread() -> None:
 
 def small(name: str, **settings: Any) -> TopicModel:
     common: dict[str, Any] = {"n_topics": 3, "hidden": 8, "dtype": "float64", "device": "cpu", **settings}
-    if name in ("prodlda", "neural-lda"):
-        return {"prodlda": ProdLDA, "neural-lda": NeuralLDA}[name](**common)
+    if name == "prodlda":
+        return ProdLDA(**common)
+    if name == "neural-lda":
+        return NeuralLDA(**common)
     return {"combined-tm": CombinedTM, "zeroshot-tm": ZeroShotTM}[name](**{"embedding_size": EMBEDDING_SIZE, **common})
 
 

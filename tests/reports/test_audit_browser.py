@@ -13,9 +13,6 @@ from .audits import large
 from .browser import Tab
 
 _WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-_STICK_OUT = """JSON.stringify([...document.querySelectorAll('td, th, p, h3, summary, svg')]
-  .filter(e => !e.closest('thead') && !e.closest('.said') && e.getBoundingClientRect().right > innerWidth + 1)
-  .map(e => e.outerHTML.slice(0, 80)))"""
 _HEIGHTS = "JSON.stringify([...document.querySelectorAll('details')].map(e => e.getBoundingClientRect().height))"
 
 
