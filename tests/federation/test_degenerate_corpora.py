@@ -13,7 +13,6 @@ import pytest
 from securetm import federate
 from securetm.corpus.corpus import Corpus
 from securetm.federation.document_minimum import TooFewToTakePart
-from securetm.federation.store import read_arrays
 from securetm.runs.finished import FinishedRun
 
 from ..models.small_models import EMBEDDED, OURS, small_settings
@@ -47,6 +46,8 @@ def corpora(texts: Mapping[str, list[str]]) -> dict[str, Corpus]:
 
 
 OTHERS = tuple(name for name in OURS if name not in {*FORMS, "lda-matched", "sentence-lda-matched"})
+TURNS = [*product(FORMS, PARTIES)]
+ALONE = ("one document each", "no word of the list")  # where a party has next to nothing to train with alone
 
 
 def embedded(corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
@@ -58,61 +59,33 @@ def embedded(corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
     }
 
 
-def one_model_in_turn() -> Iterator[Any]:
-    """Every model and every kind of parties at least once; the slow suite has every pair."""
+def tried() -> Iterator[Any]:
+    """Every model and every kind of parties at least once; the slow suite has every pair, and each form under two profiles."""
+    for first in range(2):
+        for turn, (form, parties) in enumerate(TURNS):
+            marks = () if first == 0 and turn % 11 == 0 else pytest.mark.slow
+            yield pytest.param(form, parties, ("open", "iftm")[(first + turn) % 2], marks=marks)
     for (row, model), (column, parties) in product(enumerate(OTHERS), enumerate(PARTIES)):
-        yield pytest.param(model, parties, marks=() if (row + column) % len(PARTIES) == 0 else pytest.mark.slow)
+        yield pytest.param(model, parties, "open", marks=() if (row + column) % len(PARTIES) == 0 else pytest.mark.slow)
 
 
-@pytest.mark.parametrize(("model", "parties"), one_model_in_turn())
-def test_every_other_model_ends_in_topics_or_in_a_named_error(model: str, parties: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("form", "parties", "profile"), tried())
+def test_a_run_ends_in_topics_or_in_a_named_error(form: str, parties: str, profile: str, tmp_path: Path) -> None:
     listed = tmp_path / "words.txt"
     listed.write_text("\n".join(WORDS), "utf-8")
-    settings: dict[str, Any] = {f"model.{name}": value for name, value in small_settings(model, 7).items()}
-    settings |= {"profile": "open", "model.name": model, "training.rounds": 3, "embeddings.model": ""}
+    chosen = FORMS.get(form, {"model.name": form})
+    settings = {f"model.{name}": value for name, value in small_settings(chosen["model.name"], 7).items()}
+    settings |= {"profile": profile, "training.rounds": 3, "embeddings.model": "", **chosen}
     settings |= {"vocabulary.source": "file", "origins.vocabulary": "made up", "vocabulary.file": str(listed)}
     made = embedded(corpora(PARTIES[parties]))
-    if parties == "an empty party":
-        with pytest.raises(TooFewToTakePart):
+    if parties == "an empty party":  # said to its own user
+        with pytest.raises(TooFewToTakePart, match="c has too few documents"):
             federate(made, tmp_path / "run", settings, comparison=False)
         return
-    alone = parties in ("one document each", "no word of the list")  # where a party has next to nothing to train with alone
-    result = federate(made, tmp_path / "run", settings, comparison=alone and model != "torch-module")
+    compared = form in OTHERS and parties in ALONE and form != "torch-module"
+    result = federate(made, tmp_path / "run", settings, comparison=compared)
     run = FinishedRun.open(tmp_path / "run")
     assert np.isfinite(run.components_).all()
     np.testing.assert_allclose(run.components_.sum(axis=1), 1.0, rtol=1e-5)
     assert all(np.isfinite(array).all() for array in run.state.values())
-    assert all(len(topic) for topic in result["topics"])
-
-
-def by_turns(first: int) -> Iterator[tuple[str, str, str]]:
-    """Each form with each kind of parties under one of the two profiles: `first`, the other one, and so on."""
-    for turn, (form, parties) in enumerate(product(FORMS, PARTIES), first):
-        yield form, parties, ("open", "iftm")[turn % 2]
-
-
-def an_eleventh() -> Iterator[Any]:
-    """One in eleven of the first half runs with every suite: each kind of parties occurs; the slow suite has every pair."""
-    for place, one in enumerate([*by_turns(0), *by_turns(1)]):
-        yield pytest.param(*one, marks=() if place < len(FORMS) * len(PARTIES) and place % 11 == 0 else pytest.mark.slow)
-
-
-@pytest.mark.parametrize(("form", "parties", "profile"), an_eleventh())
-def test_a_run_ends_in_topics_or_in_a_named_error(form: str, parties: str, profile: str, tmp_path: Path) -> None:
-    listed = tmp_path / "words.txt"
-    listed.write_text("\n".join(WORDS), "utf-8")
-    few = {
-        "model.n_topics": 7,
-        "training.rounds": 3,
-        "vocabulary.source": "file",
-        "origins.vocabulary": "made up",
-        "vocabulary.file": str(listed),
-    }
-    if parties == "an empty party":  # said to its own user
-        with pytest.raises(TooFewToTakePart, match="c has too few documents"):
-            federate(corpora(PARTIES[parties]), tmp_path / "run", {"profile": profile, **FORMS[form], **few}, comparison=False)
-        return
-    result = federate(corpora(PARTIES[parties]), tmp_path / "run", {"profile": profile, **FORMS[form], **few}, comparison=False)
-    state = read_arrays(tmp_path / "run/release/model.safetensors", bare=True)[0]
-    assert all(np.isfinite(array).all() for array in state.values())
     assert all(len(topic) for topic in result["topics"])
