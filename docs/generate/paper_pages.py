@@ -12,11 +12,22 @@ from typing import Any
 from docs.generate.folder_pages import ASSETS, ROOT
 from docs.generate.markdown import listed, page, table
 from lab.measuring import RESULTS, committed
+from lab.papers.fednmf_clients import CORPORA
 from lab.papers.pictures import figures_of, svg
 from lab.papers.written import in_file_name
+from lab.research_corpora import FILE, SOURCES
 from lab.shown import cell
 
 Row = Mapping[str, Any]
+_NAMED = {  # columns of tables
+    "amwmd": "AMWMD",
+    "asked": "rounds",
+    "dss_per_pair": "DSS of a pair",
+    "f1": "macro F1",
+    "npmi": "NPMI",
+    "tss": "TSS",
+    "we_coherence": "coherence by word vectors",
+}
 _RESULTS = "../../lab/results/papers"  # from the pages
 
 
@@ -71,6 +82,7 @@ def _page(result: Row) -> str:
         f"[The rows]({_RESULTS}/{name}-medium.csv), [the whole result]({_RESULTS}/{name}-medium.json).",
         _reductions(result),
         table(list(result["corpora"][0]), (list(map(cell, row.values())) for row in result["corpora"])),
+        _sources(result),
     )
 
 
@@ -86,7 +98,9 @@ def _titles(result: Row, figure: str) -> str:
 def _table(rows: list[Row]) -> str:
     """A mean and its interval stand in one cell."""
     columns = [column for column in rows[0] if not column.endswith("_away")]
-    return table([column.replace("_", " ") for column in columns], (list(_cells(row, columns)) for row in rows))
+    return table(
+        [_NAMED.get(column, column.replace("_", " ")) for column in columns], (list(_cells(row, columns)) for row in rows)
+    )
 
 
 def _cells(row: Row, columns: list[str]) -> Iterator[str]:
@@ -94,6 +108,17 @@ def _cells(row: Row, columns: list[str]) -> Iterator[str]:
         value, away = row.get(column), row.get(f"{column}_away")
         digits = 3 if away is None or abs(value) < 1 else 2 if abs(value) < 100 else 1
         yield cell(value) if away is None else f"{value:,.{digits}f}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{away:.{digits}f}"
+
+
+def _sources(result: Row) -> str:
+    """Where the research corpora are to be had."""
+    used = [row["corpus"] for row in result["corpora"]]
+    files = [file for name, file in {"20 Newsgroups": FILE, **CORPORA}.items() if any(one.startswith(name) for one in used)]
+    named = listed(
+        f"`{file}`: {SOURCES[file].origin}; {SOURCES[file].documents:,} documents, SHA-256 `{SOURCES[file].sha256}`."
+        for file in files
+    )
+    return f"`DIR` holds, with one JSON object of `text` and `label` a line:\n\n{named}" if files else ""
 
 
 def _time(seconds: float) -> str:
