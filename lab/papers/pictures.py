@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import combinations
 from textwrap import wrap
@@ -23,7 +23,7 @@ _DARK = ("#5eead4", "#93c5fd", "#fbbf24", "#f9a8d4", "#c4b5fd", "#bef264", "#7dd
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.6)), (0, (6, 2, 1, 2)))
 _SHAPES = ("o", "s", "^", "D", "v", "P")
 _PANEL, _ALONE, _ACROSS = (410, 270), (640, 290), 2  # pixels of a panel, and of one that stands alone; panels beside each other
-_ONE_PLACE = 12  # dots (144 an inch): points that are nearer look like one
+_DOTS, _ONE_PLACE = 2, 12  # dots of a pixel; points that are nearer look like one
 _LEGEND, _LINE, _SAMPLE, _LETTER = 19, 14, 62, 7  # pixels: a line of the legend, of text; beside a name; a letter, about
 _NEEDLESS = (  # all but the shapes of points, whose names are an m and digits
     r' id="(?!m[0-9a-f]+")[^"]*"| clip-path="[^"]*"|<clipPath.*?</clipPath>|<defs>\s*</defs>|<metadata>.*?</metadata>'
@@ -229,7 +229,7 @@ def _marked(axes: Any, plot: Row) -> None:
     places = sorted({float(x) for points in plot["lines"].values() for x, _ in points})
     marks = {x: f"{x:g}" for x in places} | {float(x): name for x, name in enumerate(plot.get("marks", ()), 1)}
     axes.xaxis.set_minor_locator(NullLocator())
-    shown = _apart(axes, list(marks))
+    shown = list(marks) if "marks" in plot else _apart(axes, marks)
     axes.xaxis.set_ticks(shown, [marks[x] for x in shown])
 
 
@@ -247,11 +247,12 @@ def _framed(axes: Any, plot: Row) -> None:
     axes.text(0, 1.03, plot["y"], transform=axes.transAxes, size=10)
 
 
-def _apart(axes: Any, marks: list[float]) -> list[float]:
+def _apart(axes: Any, marks: Mapping[float, str]) -> list[float]:
     """The marks that have room beside each other: the first, and each that lies far enough from the one before."""
-    at = {x: float(axes.transData.transform((x, 0))[0]) for x in marks}
-    kept = marks[:1]
-    for x in marks[1:]:
-        if at[x] - at[kept[-1]] > 0.07 * axes.bbox.width:
+    axes.autoscale_view()
+    kept = list(marks)[:1]
+    for x in list(marks)[1:]:
+        here, before = (float(axes.transData.transform((place, 0))[0]) for place in (x, kept[-1]))
+        if here - before > _DOTS * _LETTER * (len(marks[x]) + len(marks[kept[-1]])) / 2 + 4:
             kept.append(x)
     return kept
