@@ -262,8 +262,8 @@ def _lists() -> Iterator[str]:
     above = [figures[f"{many.format(parties)}: memory of all roles above their documents"] for parties in (10, 20)]
     yield (
         "Under `bfv`, whose parties open the sums, a blind list takes "
-        f"{figures[f'{opened}: until all have the list']:.0f} s and {figures[f'{opened}: from each party']:.1f} MB from each party. "
-        "Ten parties of 200,000 words each come to one in "
+        f"{figures[f'{opened}: until all have the list']:.0f} s and {figures[f'{opened}: from each party']:.1f} MB "
+        "from each party. Ten parties of 200,000 words each come to one in "
         f"{figures[f'{many.format(10)}: until all have the list']:.0f} s, with {above[0]:.0f} MiB above their documents; "
         f"twenty need {above[1]:.0f} MiB."
     )
