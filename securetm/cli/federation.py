@@ -483,7 +483,7 @@ def health(
     """Says whether the process of this file works; exits 3 if it does not. For monitors of containers and services.
 
     It looks for the lock of the run or the data set, which the process holds on this machine, and whether a coordinator's
-    network still moves. Without options it answers before any library loads, in some 40 ms.
+    network still moves. Without options it answers before any library loads, in less than .1 s.
     """
     from securetm.federation.health import check_works
     from securetm.plans.party_file import PartyFile
