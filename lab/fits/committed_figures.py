@@ -1,4 +1,7 @@
-"""Writes what profiles cost by committed results, as the product shows it: `python -m lab.fits.committed_figures FILE`."""
+"""Writes what profiles and ways to a list of words cost by committed results, as the product shows it.
+
+`python -m lab.fits.committed_figures FOLDER`
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from securetm.plans.profiles import profile_names, read_profile
 from securetm.reports.committed_costs import ProfileCost
 
 FRONTIER, BENCH, WORDS, HE = "reproduce-private-frontier", "bench-private", "reproduce-matched-topics", "bench-he"
+LISTS, _BEHIND_NOISE, _BY_PARTIES = "bench-word-lists", ", epsilon 3", ", opened by the parties"
 CORPUS, TOPICS, JUDGING, DOCUMENTS, PARTIES = "20 Newsgroups", 20, 0.1, 18_820, 5
 MODEL, CONTROL, FREQUENCIES, _NO_NOISE = "lda-vi, public start", "public start, no document", "word frequencies", "masked"
 # profiles that the frontier did not try, and the one that has their noise
@@ -25,6 +29,23 @@ _AS = {"fortress": "dp-distributed", "open": _NO_NOISE, "masked_strict": _NO_NOI
 def shown() -> list[dict[str, Any]]:
     """A row for each profile and each epsilon that was tried."""
     return [{**asdict(cost), "sources": list(cost.sources)} for name in profile_names() for cost in _costs_of(name)]
+
+
+def lists() -> list[dict[str, Any]]:
+    """A row for each way to a list of words that was measured."""
+    figures = {row["case"]: row["ours"] for row in _rows(LISTS)}
+    cases = [case.partition(":")[0] for case in figures if case.endswith(": words") and "parties of" not in case]
+    return [
+        {
+            "list": case.removesuffix(_BEHIND_NOISE).removesuffix(_BY_PARTIES),
+            "noised": case.endswith(_BEHIND_NOISE),
+            "by_parties": case.endswith(_BY_PARTIES),
+            "words": figures[f"{case}: words"],
+            "seconds": figures[f"{case}: until all have the list"],
+            "megabytes": figures[f"{case}: from each party"],
+        }
+        for case in cases
+    ]
 
 
 def _costs_of(name: str) -> Iterator[ProfileCost]:
@@ -137,5 +158,6 @@ def _rows(result: str) -> Sequence[Mapping[str, Any]]:
 
 
 if __name__ == "__main__":
-    text = ",\n  ".join(map(json.dumps, shown()))
-    Path(sys.argv[1]).write_text(f"[\n  {text}\n]\n", encoding="utf-8")
+    for file, rows in (("committed_figures.json", shown()), ("committed_lists.json", lists())):
+        text = ",\n  ".join(map(json.dumps, rows))
+        (Path(sys.argv[1]) / file).write_text(f"[\n  {text}\n]\n", encoding="utf-8")

@@ -30,7 +30,7 @@ from securetm.plans.profiles import (
     words_in_sums,
 )
 from securetm.registries import OURS, Registry, unreadable_packages
-from securetm.reports.committed_costs import cost_of, frontier_says
+from securetm.reports.committed_costs import cost_of, cost_of_list, frontier_says
 from securetm.reports.document import Paragraph
 from securetm.reports.terminal import show
 from securetm.reports.texts import blocks, said, sentence, table
@@ -129,12 +129,13 @@ _WAYS = (("union", False), ("file", False), (JOINT, False), (BLIND, False), (JOI
 
 
 def ways_to_a_list(profile: Profile) -> Iterator[dict[str, Any]]:
-    """The ways to a list of words side by side: what each shows to whom, and whether the profile allows it."""
+    """The ways to a list of words side by side: what each shows to whom, costs and finds, and whether the profile allows it."""
     how = words_in_sums(profile) or profile.budget is None, profile.aggregation.opened_by == "parties"
     for way, noised in _WAYS:
         coordinator, party = said("profiles.list_shows", way, noised, *how)
         allowed = way in profile.vocabularies and (way == "file" or noised == (profile.budget is not None))
-        yield {"list": way, "noised": noised, "allowed": allowed, "coordinator": coordinator, "party": party}
+        cost = cost_of_list(way, noised=noised, by_parties=how[1])
+        yield {"list": way, "noised": noised, "allowed": allowed, "coordinator": coordinator, "party": party, **cost}
 
 
 def promised_of(claims: Iterable[Claim], threats: ThreatModel) -> frozenset[str]:

@@ -12,7 +12,7 @@ from lab.__main__ import BENCHES, REPRODUCTIONS
 from lab.bench.neural import VOCABULARIES
 from lab.bench.scale import PEERS, SIZES
 from lab.bench.scale_cases import ENGINES_OF, MODELS, ROUND
-from lab.fits.committed_figures import shown
+from lab.fits.committed_figures import lists, shown
 from lab.measuring import committed
 from lab.papers.experiment import HOLDS, IN_PART, NOT_HERE
 from lab.papers.written import as_csv
@@ -160,5 +160,6 @@ def test_a_profile_that_was_not_tried_has_no_figures() -> None:
 
 
 def test_what_the_product_shows_is_what_was_committed() -> None:
-    kept = Path(committed_costs.__file__).with_name("data") / "committed_figures.json"
-    assert json.loads(kept.read_text("utf-8")) == shown()
+    data = Path(committed_costs.__file__).with_name("data")
+    for file, rows in (("committed_figures.json", shown()), ("committed_lists.json", lists())):
+        assert json.loads((data / file).read_text("utf-8")) == rows
