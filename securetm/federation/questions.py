@@ -110,7 +110,8 @@ def asked_in_run(questions: Questions, party: str = "") -> Iterator[tuple[str, S
     model, words = questions.agreement.model, len(questions.vocabulary)
     start = model.start(questions.vocabulary, np.random.default_rng(0))
     about = {name: questions.shown(name, start, party) for name in (TRAIN, HELD_OUT)}
-    about[MARKS] = {OPEN: np.arange(min(MOST_OPEN_A_WORD * words, questions.buckets), dtype=np.int32)}
+    most = MOST_OPEN_A_WORD * min(words, questions.agreement.plan.vocabulary.max_words)
+    about[MARKS] = {OPEN: np.arange(min(most, questions.buckets), dtype=np.int32)}
     about[COHERENCE] = {"top": np.resize(np.arange(words), (len(model.topics(start)), TOP_WORDS))}
     for name in (*before_training(questions.agreement), TRAIN, *(() if questions.paid else (COHERENCE, HELD_OUT))):
         yield name, about.get(name, {})

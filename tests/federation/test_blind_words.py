@@ -24,6 +24,7 @@ from securetm.federation.refusal_errors import BadState
 from securetm.federation.release import released_model
 from securetm.federation.shared_words import NAME, SHARE_KEY, SHARE_NAMES, about_names
 from securetm.federation.simulation.simulation import InProcess, make_party
+from securetm.federation.soundness import check_answerable
 from securetm.federation.store import CoordinatorStore, read_arrays
 from securetm.federation.transcript import Watch
 from securetm.federation.wire import wire
@@ -250,6 +251,11 @@ def test_the_coordinator_is_told_the_words_at_the_end_where_the_plan_says_so(
 def test_words_are_told_only_where_the_coordinator_could_use_all_of_them(more: dict[str, object]) -> None:
     with pytest.raises(BadSetting, match="told_at_the_end"):
         blind(vocabulary__told_at_the_end=True, **more)
+
+
+def test_a_plan_with_room_for_hardly_a_word_can_be_answered() -> None:
+    """It is tried with more words than it has room for."""
+    check_answerable(agree(blind(vocabulary__max_words=2, vocabulary__most_candidates=2)), 5)
 
 
 # ---- one party, and a coordinator that lies -----------------------------------------------------------------------

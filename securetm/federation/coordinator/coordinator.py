@@ -22,9 +22,10 @@ from securetm.federation.coordinator.rounds import Attendance, PartyRefused, Rou
 from securetm.federation.coordinator.training import BEST, CHECKPOINT, TrainingPhase, start
 from securetm.federation.coordinator.words import agree_on_words, message_of, recall_words, tell_words, words_of_before
 from securetm.federation.folder import RunFolder
+from securetm.federation.limits import ROOM
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS, TRAIN, Questions, cohort_size
 from securetm.federation.refusal_errors import QuestionNotAllowed
-from securetm.federation.shared_words import names_limits
+from securetm.federation.shared_words import bytes_of_names
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import FewPasses, Parties, RecordedParties, RecordingWatch, Transcript, Watch
 from securetm.federation.wire import wire
@@ -104,11 +105,12 @@ class Coordinator(Rounds):
         told = {} if self.parties_open else self.questions.finished(state)
         finish = wire.pack_request(self.session, wire.Finish(told, rounds))
         have = set(json.loads(self.store.get(HANDED_OUT) or b"[]"))
-        taken, columns = [], len(self.questions.vocabulary)
-        self._most += names_limits(1, columns)[1]
+        taken, tells = [], self.agreement.plan.vocabulary.told_at_the_end
+        if tells:  # a reply then holds the words
+            self._most = max(self._most, ROOM + bytes_of_names(len(self.questions.vocabulary)))
         for member, accepted in self._accepting(dict.fromkeys(to or self.members, finish)):
             taken.append(member)
-            if self.agreement.plan.vocabulary.told_at_the_end:
+            if tells:
                 take_words(self, member, accepted.parcels)
             self.store.put(HANDED_OUT, json.dumps(sorted(have.union(taken))).encode())
         return taken

@@ -289,9 +289,8 @@ class BucketSearch:
         gain = _GAINS[-1] / self._deviation
         alone = last / self._deviation
         together = (self._tops[:, None] + gain / self._deviation * last) / np.sqrt(self._precision + gain**2)
-        over = alone - required_of_cells(
-            alone.size
-        )  # all cells were tried together, the open ones of them by the last sum alone
+        # All cells were tried together, the open ones of them by the last sum alone.
+        over = alone - required_of_cells(alone.size)
         counts = heaviest & (alone > _IN_LAST)
         over = np.where(counts, np.maximum(over, together - required_of_cells(self.buckets * PARTS)), over).ravel()
         chosen, stand = np.flatnonzero(over > 0), over
