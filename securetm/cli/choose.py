@@ -77,11 +77,12 @@ def choose(
     told = {name: _names(value) if isinstance(value, list) else value for name, value in told.items() if value != []}
     given = {**_from_file(answers), **told}
     notes = _notes(corpus, person, language, document_length, epsilon, public or [])
-    if notes.spoken and not language:
+    if notes.spoken:
         from securetm.corpus.languages import language_name
 
-        spoken = language_name(notes.spoken)
-        to.note(f"The documents read as {spoken}. A budget's plan says so only if you do: --language {notes.spoken}.")
+        unless = f", under a budget only if you do, as they are not all alike: --language {notes.spoken}"
+        taken = f": everybody who gets it learns that{', and no single document decides it' if notes.surely else unless}"
+        to.note(f"The documents read as {language_name(notes.spoken)}, and the plan says so{taken}.")
     with placed(Path(answers) if answers and answers != "-" else None, told), _named_as_options(told):
         _check_so_far(given)
         facts = _chosen(_complete(given, to), notes)
@@ -217,10 +218,10 @@ def _notes(
     from securetm.corpus.records import Columns
 
     seen = glance(corpus, Columns(person=person or None)) if corpus and corpus != usual else Glance(None, False)
-    spoken = seen.language if seen.language not in (None, ENGLISH_CODE) else ""
+    spoken = "" if seen.language in (None, ENGLISH_CODE) or language else seen.language or ""
     why = _why_public(public, language)
     own = corpus, person, language, document_length, epsilon or 0.0, why
-    return PlanNotes(*own, spoken=spoken, has_parties=seen.has_parties)
+    return PlanNotes(*own, spoken=spoken, surely=seen.surely, has_parties=seen.has_parties)
 
 
 def _why_public(public: list[str], language: str) -> str:

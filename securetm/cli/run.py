@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from securetm.corpus.corpus import Corpus
     from securetm.federation.folder import RunFolder
     from securetm.plans.agreement import Agreement
+    from securetm.plans.recommend import Recommendation
     from securetm.plans.schema import Plan
     from securetm.reports.terminal import Bars
 
@@ -313,13 +314,12 @@ def _paid_for_less_than_a_guess(result: Mapping[str, Any]) -> bool:
 def agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None, to: Output) -> Wanted:
     """The agreement and the folder of a new run, both checked before documents are trained on, and why settings were chosen.
 
-    Where nothing is private and nobody named stop words, they are those of the documents' language; no budget's plan follows
-    from documents.
+    Where nobody named a language, stop words are those of the documents'; under a budget if no single document decides it.
     """
     from securetm.corpus.readers import is_corpus
     from securetm.federation.folder import check_free
     from securetm.federation.soundness import check_answerable
-    from securetm.federation.sources import columns_of, foreign_language, language_said
+    from securetm.federation.sources import columns_of, foreign_language, language_said, language_taken
     from securetm.plans.agreement import agree
     from securetm.plans.profiles import ProfileFile
     from securetm.plans.recommend import read_request
@@ -333,15 +333,22 @@ def agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None, to: O
         _check_as_many(chosen, chosen.corpus.parties)
     path = out or RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{chosen.model.name}-{Path(chosen.profile).stem}"
     check_free(path)
-    code = foreign_language(chosen, chosen.corpus.source, columns_of(chosen.corpus))
-    if code is not None:
-        budget = chosen.profile_in(ProfileFile.read(chosen.profile)).budget
-        is_open = budget is None and "tokeniser.stop_words" not in found.given
-        to.note(language_said(code, chosen, taken=is_open))
-        found = read_request(plan, {**overrides, "tokeniser.stop_words": code}) if is_open else found
+    seen = foreign_language(chosen, chosen.corpus.source, columns_of(chosen.corpus))
+    if seen.language is not None:
+        is_open = _language_is_open(found) and (seen.surely or chosen.profile_in(ProfileFile.read(chosen.profile)).budget is None)
+        to.note(language_said(seen.language, chosen, taken=is_open))
+        if is_open:
+            found = read_request(plan, {**overrides, "tokeniser.stop_words": seen.language})
+            found = replace(found, why={**found.why, "tokeniser.stop_words": language_taken(seen.language)})
     agreement = agree(chosen := found.plan)
     check_answerable(agreement, agreement.profile.minimum_parties)
     return Wanted(agreement, path, found.why)
+
+
+def _language_is_open(found: Recommendation) -> bool:
+    """Whether the request names no language: neither that of its stop words nor that of a public list."""
+    listed = found.plan.vocabulary.language is not None and "vocabulary.file" in found.given
+    return "tokeniser.stop_words" not in found.given and not listed
 
 
 def _check_as_many(plan: Plan, parties: int) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -333,6 +333,7 @@ class Glance:
 
     language: str | None  # the code of the language that they are written in; None: it cannot be told
     has_parties: bool  # whether a column names who holds each
+    surely: bool = False  # whether each half of them reads as that language, so that no single document decides it
 
 
 def glance(path: str | Path, columns: Columns) -> Glance:
@@ -340,8 +341,13 @@ def glance(path: str | Path, columns: Columns) -> Glance:
     if is_stored(Path(path)):
         return Glance(None, False)
     first = list(islice(records_of(path, columns)[1], _GLANCE))
-    pieces = (piece for found in first for piece in _EVERY_WORD.pieces(found.text) if piece != BREAK)
-    return Glance(language_of(pieces, ENGLISH), any(found.party for found in first))
+
+    def read_as(some: Sequence[Record]) -> str | None:
+        return language_of((piece for one in some for piece in _EVERY_WORD.pieces(one.text) if piece != BREAK), ENGLISH)
+
+    found = read_as(first)
+    surely = found is not None and all(read_as(first[half::2]) == found for half in (0, 1))
+    return Glance(found, any(one.party for one in first), surely)
 
 
 def files_of(path: str | Path) -> list[Path]:

@@ -15,7 +15,7 @@ from securetm.corpus import docstrings, partitions
 from securetm.corpus.building import Embed
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.languages import language_name
-from securetm.corpus.readers import glance, open_corpus
+from securetm.corpus.readers import Glance, glance, open_corpus
 from securetm.corpus.records import Columns
 from securetm.plans.profiles import ProfileFile, make_model
 from securetm.plans.schema import CorpusChoice, Plan
@@ -43,22 +43,34 @@ def columns_of(choice: CorpusChoice) -> Columns:
     return Columns(**{one.name: getattr(choice, one.name) or None for one in fields(Columns)})
 
 
-def foreign_language(plan: Plan, source: str | Path, columns: Columns) -> str | None:
-    """The code of the language of these documents, where the plan takes stop words of another one; None where it fits.
+_NOTHING_SEEN = Glance(None, False)
+
+
+def foreign_language(plan: Plan, source: str | Path, columns: Columns) -> Glance:
+    """What these documents show, where the plan takes stop words of another language than theirs; else nothing.
 
     It is told to whoever holds the documents, and sent to nobody.
     """
     if str(source) == DOCSTRINGS or plan.tokeniser.language is None:
-        return None
-    found = glance(source, columns).language
-    return None if found == plan.tokeniser.language else found
+        return _NOTHING_SEEN
+    found = glance(source, columns)
+    return _NOTHING_SEEN if found.language == plan.tokeniser.language else found
+
+
+def language_taken(code: str) -> str:
+    """Why a plan names the language that documents were seen to have: a comment at its line."""
+    return (
+        f"the documents read as {language_name(code)}, which everybody who gets the plan learns: half of them show it as the "
+        "other half does, so no single one decides it"
+    )
 
 
 def language_said(code: str, plan: Plan, *, taken: bool) -> str:
     """What whoever holds documents in another language than the plan's is told, and nobody else."""
     spoken = language_name(code)
     if taken:
-        return f"The documents read as {spoken}, so its stop words are taken (--set tokeniser.stop_words=english takes others)."
+        others = "--set tokeniser.stop_words=english takes others"
+        return f"The documents read as {spoken}, so its stop words are taken, and the plan says so ({others})."
     meant = language_name(plan.tokeniser.language or code)
     return (
         f"The documents read as {spoken}, and the plan takes stop words of {meant}: function words will be among the topics. "

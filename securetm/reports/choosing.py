@@ -16,6 +16,7 @@ from securetm.corpus.word_vectors import installed_vectors
 from securetm.errors import BadSetting
 from securetm.federation.budget.forecast import documents_needed_by, forecast_of, needed_by, why_no_forecast
 from securetm.federation.questions import JOINT
+from securetm.federation.sources import language_taken
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.forecast import (
     BY_MOMENTS,
@@ -81,13 +82,18 @@ class PlanNotes:
     epsilon: float = 0.0  # that may be spent; 0: the profile's, or the largest below securetm's own limit on guesses
     public: str = ""  # why the list of words in a file is public
     noise: float = 0.0  # of a round, where several trainings share the budget; 0: as epsilon says
-    spoken: str = ""  # the code of the documents' language, where it is seen and no English
+    spoken: str = ""  # the code of the documents' language, where it is seen and no English, and nobody names one
+    surely: bool = False  # whether no single document decides that
     has_parties: bool = False  # whether a column of the documents names who holds each
 
     @property
     def code(self) -> str | None:
         """The code of the language that the list or the documents are in; None: nobody says it."""
         return language_code(self.language) or self.spoken or None
+
+    def under(self, profile: Profile) -> PlanNotes:
+        """What a plan of this profile may say: under a budget no language that a single document might decide."""
+        return self if self.surely or profile.budget is None else replace(self, spoken="")
 
     def __post_init__(self) -> None:
         """Refuses a length that no document has, and an epsilon that no run can spend."""
@@ -108,14 +114,17 @@ def plan_of(
     general = best is not None and best.general_list
     if general:
         said["vocabulary.file"] = "of general texts: behind the noise too few words of these documents would be found"
-    listed = {"file": notes.language or USUAL_LANGUAGE} if whole or general or (notes.language and best is None) else {}
+    if notes.spoken:
+        said["tokeniser.stop_words"] = language_taken(notes.spoken)
+    named = notes.language or notes.spoken or USUAL_LANGUAGE
+    listed = {"file": named} if whole or general or (notes.language and best is None) else {}
     asked: dict[str, Any] = {
         "profile": profile.name,
         "training": _training(answers, notes, best, said) if hidden else {},
         "federation": {"parties": parties} if hidden else {},
         "model": {"name": best.model, "n_topics": best.topics} if best else {},
         "privacy": _privacy(answers, profile, notes, said) if hidden else {},
-        "tokeniser": _tokeniser(notes, profile) if not listed else {},
+        "tokeniser": {"stop_words": notes.code} if notes.code not in (None, ENGLISH_CODE) and not listed else {},
         "vocabulary": {**listed, **({"max_words": best.words} if best is not None and not whole else {})},
         "origins": {"vocabulary": notes.public} if notes.public else {},
         "corpus": _corpus(notes, parties, hidden, said),
@@ -129,12 +138,6 @@ def plan_of(
         head += [] if listed else [_WORDS_ONCE]
     found = recommended(asked, "the plan")
     return found, plan_text(found, said, head)
-
-
-def _tokeniser(notes: PlanNotes, profile: Profile) -> dict[str, str]:
-    """Stop words of the language that somebody names; of the one that is seen in documents where no budget is spent."""
-    code = language_code(notes.language) or (notes.spoken if profile.budget is None else "")
-    return {"stop_words": code} if code and code != ENGLISH_CODE else {}
 
 
 def delta_for(answers: Answers, delta: float) -> float:
@@ -239,6 +242,7 @@ def chosen(answers: Answers, notes: PlanNotes) -> dict[str, Any]:
     """Everything that the command prints, writes and gives as JSON."""
     choice = choose(answers, _place)
     profile = choice.chosen
+    notes = notes.under(profile) if profile else notes
     told = explain(profile.name, dealt_out(answers, profile)) if profile else {}
     best = _best(answers, profile, notes) if profile else None
     made = _made(answers, profile, notes, best) if profile else None

@@ -90,7 +90,7 @@ class Joining:
         """What the party's user should know before it takes part, and nobody else is told."""
         said = delta_said(self.agreement, self.units)
         plan, data = self.agreement.plan, self.file.data
-        code = foreign_language(plan, self.file.place(data.source), Columns(**data.columns()))
+        code = foreign_language(plan, self.file.place(data.source), Columns(**data.columns())).language
         told = [] if code is None else [language_said(code, plan, taken=False)]
         told += filter(None, [said_of_build(self.roster)])
         return tuple(one.rstrip(".") for one in (*([] if said is None else [said]), *told))
