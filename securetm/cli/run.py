@@ -335,7 +335,8 @@ def agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None, to: O
     check_free(path)
     seen = foreign_language(chosen, chosen.corpus.source, columns_of(chosen.corpus))
     if seen.language is not None:
-        is_open = _language_is_open(found) and (seen.surely or chosen.profile_in(ProfileFile.read(chosen.profile)).budget is None)
+        budget = chosen.profile_in(ProfileFile.read(chosen.profile)).budget
+        is_open = _language_is_open(found) and (seen.surely or budget is None)
         to.note(language_said(seen.language, chosen, taken=is_open))
         if is_open:
             found = read_request(plan, {**overrides, "tokeniser.stop_words": seen.language})
