@@ -127,17 +127,8 @@ def _imported(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
 # ---- what a result is bound to --------------------------------------------------------------------------------------
 
 
-PROFILE, MECHANISMS, AGGREGATION, ACCOUNTING, CORPUS, THREAT_MODEL, ATTACK, JUDGING, TRIAL = (
-    "profile",
-    "mechanisms",
-    "aggregation",
-    "accounting",
-    "corpus",
-    "threat model",
-    "attack",
-    "judging",
-    "trial",
-)
+PROFILE, MECHANISMS, AGGREGATION, ACCOUNTING, CORPUS = "profile", "mechanisms", "aggregation", "accounting", "corpus"
+THREAT_MODEL, ATTACK, JUDGING, TRIAL = "threat model", "attack", "judging", "trial"
 TRYING, FEDERATION = "what tries refusals", "federation"
 _PACKAGE = "securetm."
 _HOUSE = Path(__file__).resolve().parent.parent
@@ -162,19 +153,39 @@ _JUDGES = tuple(
 
 def bound_to(trial: Trial, profile: str) -> dict[str, str]:
     """Hashes of everything that the result of this trial on this profile depends on, by name."""
+    malicious = (by for setting, by in _MALICIOUS.items() if getattr(trial, setting))
     return {
         **_parts(profile),
-        CORPUS: _corpus_hash(trial.canaries > 0),
+        # of what makes documents and deals them out, and of what makes canaries if the trial has any
+        CORPUS: _of_source((*_DOCUMENTS, *(_CANARIES if trial.canaries else ())), ("corpus.",)),
         THREAT_MODEL: _file("threat_models", trial.threat_model),
-        ATTACK: attack_hash(trial.attack, tuple(by for setting, by in _MALICIOUS.items() if getattr(trial, setting))),
-        JUDGING: _judging_hash(),
+        # the attack, the malicious role of the run, and all in `auditing` that these use
+        ATTACK: _of_source((ATTACKS.find(trial.attack).place, *malicious), ("auditing.",)),
+        JUDGING: _of_source(_JUDGES, ()),
         TRIAL: trial_hash(trial),
     }
 
 
 def refusals_bound_to(profile: str) -> dict[str, str]:
     """Hashes of everything that a profile's refusals depend on, by name: above all the code of the parties."""
-    return {**_parts(profile), TRYING: _trying_hash(), FEDERATION: _federation_hash()}
+    return {**_parts(profile), TRYING: _of_source(_TRYING, ("auditing.",)), FEDERATION: _of_source(_ROLES, ("federation.",))}
+
+
+def changes(now: Mapping[str, str], bound: Mapping[str, str], profile: str, attack: str, threat_model: str) -> tuple[str, ...]:
+    """What changed since a result was bound to other hashes than those of now, in words."""
+    names = {
+        PROFILE: f"the profile {profile}",
+        MECHANISMS: f"a mechanism of the profile {profile}",
+        AGGREGATION: f"the aggregation of the profile {profile}",
+        ACCOUNTING: f"the accounting of the epsilon of {profile}",
+        CORPUS: "the making of the documents",
+        THREAT_MODEL: f"the threat model {threat_model}",
+        ATTACK: f"the attack {attack}",
+        JUDGING: "the making of intervals and verdicts",
+        TRYING: "what tries the parties' refusals",
+        FEDERATION: "what parties and the coordinator do",
+    }
+    return tuple(f"{names[what]} changed since" for what in now if bound.get(what) != now[what])
 
 
 def trial_hash(trial: Trial) -> str:
@@ -186,43 +197,13 @@ def trial_hash(trial: Trial) -> str:
 
 
 @cache
-def attack_hash(name: str, malicious: tuple[str, ...] = ()) -> str:
-    """The hash of the attack, of the malicious role of the run, and of all in `auditing` that these use."""
-    return _of_source((ATTACKS.find(name).place, *malicious), ("auditing.",))
-
-
-@cache
-def _corpus_hash(canaries: bool) -> str:
-    """The hash of what makes documents and deals them out, and of what makes canaries if the trial has any."""
-    return _of_source((*_DOCUMENTS, *(_CANARIES if canaries else ())), ("corpus.",))
-
-
-@cache
-def _judging_hash() -> str:
-    """The hash of what makes intervals and verdicts, the ground truth, and the control."""
-    return _of_source(_JUDGES, ())
-
-
-@cache
-def _trying_hash() -> str:
-    """The hash of what tries runs below a minimum and protocol violations, and of all in `auditing` that it uses."""
-    return _of_source(_TRYING, ("auditing.",))
-
-
-@cache
-def _federation_hash() -> str:
-    """The hash of party and coordinator, and of all in `federation` that they use."""
-    return _of_source(_ROLES, ("federation.",))
-
-
-@cache
 def _parts(profile: str) -> dict[str, str]:
     """Hashes of the profile's file, its mechanisms, its aggregation and, if it has a budget, its accounting."""
     from securetm.plans.profiles import read_profile  # with all mechanisms, whose arithmetic is slow to import
 
     parts = read_profile(profile)
     whole = ("mechanisms.", "aggregation.", "sessions.", "accounting.", "entropy", "answers.")
-    mechanisms = [*(_place_of(part) for part in parts.mechanisms), _ROUTE]
+    mechanisms = (*map(_place_of, parts.mechanisms), _ROUTE)
     found = {
         PROFILE: _file("protocols", profile, "profiles"),
         MECHANISMS: _of_source(mechanisms, whole),
@@ -240,7 +221,8 @@ def _file(folder: str, name: str, below: str = "") -> str:
     return _hashed([named_toml(folder, name, below=below, kind=folder).read_bytes()])
 
 
-def _of_source(roots: Iterable[str], within: tuple[str, ...]) -> str:
+@cache
+def _of_source(roots: tuple[str, ...], within: tuple[str, ...]) -> str:
     """The hash of what these places define, and of all that it uses inside these folders of securetm.
 
     It says nothing of where a definition stands: moving one, or its whole file, makes no result stale.

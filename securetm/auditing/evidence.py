@@ -16,22 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from securetm.auditing.bindings import (
-    ACCOUNTING,
-    AGGREGATION,
-    ATTACK,
-    CORPUS,
-    FEDERATION,
-    JUDGING,
-    MECHANISMS,
-    PROFILE,
-    THREAT_MODEL,
-    TRIAL,
-    TRYING,
-    bound_to,
-    refusals_bound_to,
-    trial_hash,
-)
+from securetm.auditing.bindings import TRIAL, bound_to, changes, refusals_bound_to, trial_hash
 from securetm.auditing.plans import AuditPlan, Trial, count_of_tests, of_epsilon, read_audit_plan
 from securetm.auditing.record import (
     NOT_TESTED,
@@ -255,37 +240,18 @@ def _require(condition: bool, file: str, problem: str) -> None:
 BELOW, VIOLATIONS = "refusals", "moves"  # the names of the lists in a plan
 
 
-def _changes(now: Mapping[str, str], bound: Mapping[str, str], profile: str, finding: Finding | None = None) -> tuple[str, ...]:
-    """The changes since a result was kept, in words."""
-    names = {
-        PROFILE: f"the profile {profile}",
-        MECHANISMS: f"a mechanism of the profile {profile}",
-        AGGREGATION: f"the aggregation of the profile {profile}",
-        ACCOUNTING: f"the accounting of the epsilon of {profile}",
-        CORPUS: "the making of the documents",
-        JUDGING: "the making of intervals and verdicts",
-        TRYING: "what tries the parties' refusals",
-        FEDERATION: "what parties and the coordinator do",
-    }
-    if finding is not None:
-        names |= {
-            THREAT_MODEL: f"the threat model {finding.attempt.threat_model}",
-            ATTACK: f"the attack {finding.attempt.attack}",
-        }
-    return tuple(f"{names[what]} changed since" for what in now if bound.get(what) != now[what])
-
-
 # ---- findings ------------------------------------------------------------------------------------------------------
 
 
 def changed_since(finding: Finding, plan: str, trials: Mapping[str, Trial]) -> tuple[str, ...]:
     """The changes since one finding was kept, in words."""
-    profile, trial = finding.run.profile, trials.get(finding.attempt.bound.get(TRIAL, ""))
+    tried, profile = finding.attempt, finding.run.profile
+    trial = trials.get(tried.bound.get(TRIAL, ""))
     if trial is None or profile not in trial.profiles:
-        return (f"the plan {plan} no longer tries {finding.attempt.attack} this way on {profile}",)
-    changed = _changes(bound_to(trial, profile), finding.attempt.bound, profile, finding)
+        return (f"the plan {plan} no longer tries {tried.attack} this way on {profile}",)
+    changed = changes(bound_to(trial, profile), tried.bound, profile, tried.attack, tried.threat_model)
     tests = count_of_tests(trials.values())
-    few = f"it was corrected for {finding.attempt.tests} tests of an epsilon, and the plan {plan} makes {tests} now"
+    few = f"it was corrected for {tried.tests} tests of an epsilon, and the plan {plan} makes {tests} now"
     return changed if _corrected(finding, trial, tests) else (*changed, few)
 
 
@@ -342,7 +308,7 @@ def stale_refusals(kept: KeptRefusals) -> tuple[str, ...]:
     if not listed:
         return (f"the plan {kept.plan} no longer tries what the parties of {kept.profile} refuse",)
     other = f"the plan {kept.plan} tries {' and '.join(listed)} of {kept.profile} now"
-    changed = _changes(refusals_bound_to(kept.profile), kept.bound, kept.profile)
+    changed = changes(refusals_bound_to(kept.profile), kept.bound, kept.profile, "", "")
     return changed if listed == kept.tried else (other, *changed)
 
 

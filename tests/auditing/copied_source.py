@@ -18,15 +18,8 @@ _READ = bindings.code_of.__wrapped__  # without its memory
 
 def forget() -> None:
     """What was computed from files is computed again."""
-    for cached in (
-        bindings.attack_hash,
-        bindings._parts,
-        bindings._corpus_hash,
-        bindings._judging_hash,
-        bindings._trying_hash,
-        bindings._federation_hash,
-    ):
-        cached.cache_clear()
+    bindings._parts.cache_clear()
+    bindings._of_source.cache_clear()
 
 
 def one_statement_more(text: str) -> str:

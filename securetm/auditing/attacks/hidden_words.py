@@ -12,12 +12,13 @@ import hashlib
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy import sparse
 
 from securetm.auditing.attack import EVERY_MODEL, Attack, Challenge, Effort, GroundTruth, Proportion, Score, stacked
-from securetm.auditing.attacks.vocabulary import summed
+from securetm.auditing.attacks.vocabulary import judge_told, summed
 from securetm.auditing.parts.column_matching import by_pairs, by_ranks
 from securetm.auditing.record import Example
 from securetm.auditing.views import (
@@ -190,17 +191,6 @@ def _cells_of(view: AdversaryView) -> Array:
     return np.array([int(name, 16) for name in view.vocabulary()], dtype=np.int64)
 
 
-def judge_words(said: Array, truth: GroundTruth) -> Score:
-    """Compares with the words that are there."""
-    there = np.asarray(truth.answer, dtype=bool)
-    spoken = {True: "a word of the parties", False: "a word of nobody"}
-    pairs = list(zip(there.tolist(), said.tolist(), strict=True))[:_SHOWN]
-    return Score(
-        {TOLD: Proportion.recall([(said, there)]), RIGHT: Proportion.precision([(said, there)])},
-        tuple(Example(spoken[real], spoken[told], real == told) for real, told in pairs),
-    )
-
-
 WORD_DICTIONARY = Attack(
     name="word_dictionary",
     title="A list of words looked up in all that the coordinator saw",
@@ -214,7 +204,7 @@ WORD_DICTIONARY = Attack(
     measures={TOLD: "word of the parties", RIGHT: "word said to be the parties'"},
     bears_on=("inference",),
     attack=look_up,
-    judge=judge_words,
+    judge=partial(judge_told, measures=(TOLD, RIGHT), spoken=("a word of nobody", "a word of the parties"), shown=_SHOWN),
     efforts=("words",),
     questions=(SET_UP, WORDS, JOINT, FREQUENCIES, BUCKETS, MARKS, BUCKET_SUMS, PAIRS, TRAIN, HELD_OUT, COHERENCE),
     pose=ask_words,

@@ -34,6 +34,7 @@ from securetm.auditing.parts.empirical_epsilon import (
     ErrorCounts,
     best_threshold,
     direct_epsilon,
+    epsilon_curves,
     errors_at,
     gaussian_epsilon,
     gaussian_mu,
@@ -274,7 +275,6 @@ GAUSSIAN = "share of one sum's epsilon that is shown, if the noise is Gaussian"
 UNCLAIMED = 1.0  # the epsilon to compare with where a profile claims none
 NOTHING = 1e-6  # the epsilon to compare with where a profile claims 0: a share of 0 would be infinite
 _CHOSEN_AT = 0.999  # the confidence at which thresholds are chosen; they are judged at the plan's own
-_ACROSS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 
 
 @dataclass(frozen=True)
@@ -368,19 +368,19 @@ def _curves(shown: dict[str, Estimate], claim: SumClaim, runs: int, confidence: 
     """Over the claimed epsilon: what was surely shown, and what an ideal attacker would show of honest noise."""
     if claim.epsilon is None:
         return ()
-    points, curves = tuple(sorted({*_ACROSS, claim.epsilon})), list[Curve]()
+    curves: tuple[Curve, ...] = ()
     for name, found in shown.items():
-        assumed, ideal = name.split(", ")[1], _ideal(name, points, claim, runs, corrected(confidence, 2))
-        curves.append(Curve("epsilon", f"an ideal attacker, so many sums, {assumed}, on average", points, ideal))
-        curves.append(Curve("epsilon", f"shown, {assumed}", (claim.epsilon,), (found.low,)))
-    return tuple(curves)
+        assumed, ideal = name.split(", ")[1], partial(_ideal, name, claim, runs, corrected(confidence, 2))
+        label = f"an ideal attacker, so many sums, {assumed}, on average"
+        curves += epsilon_curves(claim.epsilon, {label: ideal}, {f"shown, {assumed}": found.low})
+    return curves
 
 
-def _ideal(name: str, points: tuple[float, ...], claim: SumClaim, runs: int, confidence: float) -> tuple[float, ...]:
+def _ideal(name: str, claim: SumClaim, runs: int, confidence: float, epsilon: float) -> float:
     if claim.pure:
-        return tuple(ideal_pure(runs, epsilon, claim.delta, confidence) for epsilon in points)
+        return ideal_pure(runs, epsilon, claim.delta, confidence)
     best = ideal_direct if name == DIRECT else ideal_gaussian
-    return tuple(best(runs, gaussian_mu(epsilon, claim.delta), claim.delta, confidence) for epsilon in points)
+    return best(runs, gaussian_mu(epsilon, claim.delta), claim.delta, confidence)
 
 
 def allowed(measure: str, claimed: Budget) -> float:  # noqa: ARG001 - the claim of one sum is the mechanism's, not the run's

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -18,10 +19,12 @@ from scipy import sparse
 from securetm.answers.route import Route
 from securetm.auditing.attack import EVERY_MODEL, Attack, Challenge, Effort, Estimate, GroundTruth, Score
 from securetm.auditing.parts.empirical_epsilon import (
+    epsilon_curves,
     gaussian_epsilon,
     gaussian_mu,
     ideal_correct,
     ideal_one_run,
+    least,
     never_wrong_one_run,
     one_run_epsilon,
     right_guesses,
@@ -169,7 +172,6 @@ class _ClippedRows:
 
 
 MOST_SHIFT = 20.0  # the largest shift that is stated: an epsilon of 287 at a delta of 1e-5
-_HALVINGS = 40
 _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)  # of the canaries, to guess about
 FAULT = 2.0  # guesses are chosen for an attacker of a run with half of the noise that it claims
 
@@ -202,12 +204,12 @@ def curve_refutes(canaries: int, guesses: int, correct: int, mu: float, doubt: f
 def curve_shift(canaries: int, guesses: int, correct: int, confidence: float) -> float:
     """A lower bound of the shift `mu` of a run whose trade-off curve is Gaussian; 0 if chance explains the guesses."""
     doubt = 1 - confidence
-    return _last(lambda mu: curve_refutes(canaries, guesses, correct, mu, doubt), MOST_SHIFT)
+    return least(lambda mu: not curve_refutes(canaries, guesses, correct, mu, doubt), MOST_SHIFT)
 
 
 def likeliest_shift(canaries: int, guesses: int, share: float) -> float:
     """The shift at which an ideal attacker has this share of right guesses, on average."""
-    return _last(lambda mu: ideal_correct(canaries, guesses, mu) < share * guesses, MOST_SHIFT)
+    return least(lambda mu: ideal_correct(canaries, guesses, mu) >= share * guesses, MOST_SHIFT)
 
 
 def ideal_curve(canaries: int, guesses: int, mu: float, confidence: float) -> float:
@@ -252,7 +254,7 @@ def _noncentral(statistic: float, free: int, chance: float) -> float:
     most = MOST_SHIFT * math.sqrt(free + 2) / 2
     if statistic > 2 * most:
         return most
-    return _last(lambda center: nctdtr(free, center, statistic) >= chance, most)
+    return least(lambda center: not nctdtr(free, center, statistic) >= chance, most)
 
 
 def ideal_scores(canaries: int, mu: float, confidence: float) -> float:
@@ -261,23 +263,11 @@ def ideal_scores(canaries: int, mu: float, confidence: float) -> float:
     return _noncentral(mu * root, 2 * half - 2, confidence) / root if half > 1 else 0.0
 
 
-def _last(holds: Callable[[float], bool], most: float) -> float:
-    """The largest number from 0 to `most` for which a statement holds that larger numbers make false; 0 if none."""
-    if not holds(0.0):
-        return 0.0
-    low, high = 0.0, most
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
-
-
 # ---- one_run_epsilon ------------------------------------------------------------------------------------------------
 
 
 SHOWN = "epsilon shown in one run"
 _ABOUT = (8.0, 1e-5)  # the epsilon and delta for which guesses are chosen where none is claimed
-_ACROSS = (0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
 
 
 def guess_extremes(scores: Array, half: int) -> Array:
@@ -311,17 +301,11 @@ def judge_guesses(guesses: Array, truth: GroundTruth) -> Score:
     low, ceiling = one_run_epsilon(len(coins), made, right, delta, sure), never_wrong_one_run(len(coins), made, delta, sure)
     odds = (share / (1 - share) if share < 1 else math.inf for share in right_guesses(right, made, truth.confidence))
     value, high = (min(max(math.log(one), low), ceiling) for one in odds)  # the epsilon that allows such shares at delta 0
-    curves = _curves_of_guesses(len(coins), truth.claimed, low, sure) if truth.claimed is not None else ()
+    curves: tuple[Curve, ...] = ()
+    if truth.claimed is not None:
+        ideal = {"an ideal attacker of one run, on average": lambda epsilon: ideal_one_run(len(coins), epsilon, delta, sure)[1]}
+        curves = epsilon_curves(truth.claimed.epsilon, ideal, {"shown in one run": low})
     return Score({SHOWN: Estimate(value, low, high, ceiling)}, curves=curves)
-
-
-def _curves_of_guesses(canaries: int, claimed: Budget, low: float, confidence: float) -> tuple[Curve, ...]:
-    points = tuple(sorted({*_ACROSS, claimed.epsilon}))
-    ideal = tuple(ideal_one_run(canaries, epsilon, claimed.delta, confidence)[1] for epsilon in points)
-    return (
-        Curve("epsilon", "an ideal attacker of one run, on average", points, ideal),
-        Curve("epsilon", "shown in one run", (claimed.epsilon,), (low,)),
-    )
 
 
 def allowed_of_run(measure: str, claimed: Budget) -> float:  # noqa: ARG001 - all measures are of the run's whole epsilon
@@ -405,12 +389,21 @@ def judge_scores(found: ScoredCanaries, truth: GroundTruth) -> Score:
     by_curve = _by_curve(len(coins), made, right, delta, truth.confidence)
     value, low, high = (gaussian_epsilon(shift, delta) for shift in score_shift(found.scores, coins, sure))
     by_scores = Estimate(value, low, high, gaussian_epsilon(MOST_SHIFT, delta))
-    curves = (
-        _curves_of_scores(len(coins), made, truth.claimed, by_curve.low, by_scores.low, sure)
-        if truth.claimed is not None
-        else ()
-    )
+    curves: tuple[Curve, ...] = ()
+    if truth.claimed is not None:
+        ideals = {
+            "an ideal attacker by the curve, on average": lambda mu: ideal_curve(len(coins), made, mu, sure),
+            "an ideal attacker by scores, on average": lambda mu: ideal_scores(len(coins), mu, sure),
+        }
+        ideal = {name: partial(_of_shift, bound, delta) for name, bound in ideals.items()}
+        shown = {"shown by the curve": by_curve.low, "shown by scores": by_scores.low}
+        curves = epsilon_curves(truth.claimed.epsilon, ideal, shown)
     return Score({BY_CURVE: by_curve, BY_SCORES: by_scores}, curves=curves)
+
+
+def _of_shift(bound: Callable[[float], float], delta: float, epsilon: float) -> float:
+    """The bound, as an epsilon, of a run with the shift that this epsilon claims."""
+    return gaussian_epsilon(bound(gaussian_mu(epsilon, delta)), delta)
 
 
 def _by_curve(canaries: int, made: int, right: int, delta: float, confidence: float) -> Estimate:
@@ -420,21 +413,6 @@ def _by_curve(canaries: int, made: int, right: int, delta: float, confidence: fl
     likely = (likeliest_shift(canaries, made, share) for share in right_guesses(right, made, confidence))
     value, high = (min(max(gaussian_epsilon(shift, delta), low), ceiling) for shift in likely)
     return Estimate(value, low, max(value, high), ceiling)
-
-
-def _curves_of_scores(
-    canaries: int, made: int, claimed: Budget, by_curve: float, by_scores: float, sure: float
-) -> tuple[Curve, ...]:
-    points = tuple(sorted({*_ACROSS, claimed.epsilon}))
-    shifts = [gaussian_mu(epsilon, claimed.delta) for epsilon in points]
-    curve = tuple(gaussian_epsilon(ideal_curve(canaries, made, mu, sure), claimed.delta) for mu in shifts)
-    scores = tuple(gaussian_epsilon(ideal_scores(canaries, mu, sure), claimed.delta) for mu in shifts)
-    return (
-        Curve("epsilon", "an ideal attacker by the curve, on average", points, curve),
-        Curve("epsilon", "an ideal attacker by scores, on average", points, scores),
-        Curve("epsilon", "shown by the curve", (claimed.epsilon,), (by_curve,)),
-        Curve("epsilon", "shown by scores", (claimed.epsilon,), (by_scores,)),
-    )
 
 
 ONE_RUN_CURVE = replace(

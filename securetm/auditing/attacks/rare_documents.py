@@ -201,13 +201,11 @@ def judge(guesses: tuple[WordGroups, ...], truth: GroundTruth) -> Score:
     measures: dict[str, Proportion | Estimate] = {}
     for of in (DOCUMENT, SENTENCE):
         names = companion(of), linked(of), links_found(of)
-        rows = ((one, _rows(one.party, of, truth)) for one in guesses)
-        each = [scored_links(one, _lone_rows(there), names) for one, there in rows if there is not None]
+        rows = ((one, rows_of(one.party, of, truth)) for one in guesses)
+        each = [scored_links(one, lone_rows(there), names) for one, there in rows if there is not None]
         measures |= {name: Proportion.over(found[name] for found in each) for name in names}
-    known = ((one, _rows(one.party, one.of, truth)) for one in guesses if one.groups)
-    examples = [
-        shown for one, rows in known if rows is not None for shown in of_groups(one, _lone_rows(rows), truth.vocabulary)
-    ]
+    known = ((one, rows_of(one.party, one.of, truth)) for one in guesses if one.groups)
+    examples = [shown for one, rows in known if rows is not None for shown in of_groups(one, lone_rows(rows), truth.vocabulary)]
     return Score(measures, tuple(examples[:EXAMPLES]))
 
 
@@ -225,7 +223,7 @@ def scored_links(guess: WordGroups, home: Array, names: tuple[str, str, str]) ->
     return dict(zip(names, found, strict=True))
 
 
-def _rows(party: str, of: str, truth: GroundTruth) -> Any:
+def rows_of(party: str, of: str, truth: GroundTruth) -> Any:
     """The documents or sentences of a party, or of all; None where sentences are not known."""
     held = truth.sentences if of == SENTENCE else truth.held
     if party:
@@ -233,7 +231,7 @@ def _rows(party: str, of: str, truth: GroundTruth) -> Any:
     return stacked(held.values()) if held else None
 
 
-def _lone_rows(rows: Any) -> Array:
+def lone_rows(rows: Any) -> Array:
     """The row, a document or a sentence, of each word that occurs once in all of them; -1 for the others."""
     columns = sparse.csc_array(rows)
     once = np.flatnonzero(np.asarray(columns.sum(axis=0)).ravel() == 1)

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from securetm.auditing.attack import EVERY_MODEL, Attack, Effort, GroundTruth, Proportion, Score, stacked
-from securetm.auditing.attacks.rare_documents import EXAMPLES, WordGroups, of_groups, scored_links
+from securetm.auditing.attack import EVERY_MODEL, Attack, Effort, GroundTruth, Proportion, Score
+from securetm.auditing.attacks.rare_documents import DOCUMENT, EXAMPLES, WordGroups, lone_rows, of_groups, rows_of, scored_links
 from securetm.auditing.parts.gradients import directions, parallel
 from securetm.auditing.views import ANSWER, TOTAL, AdversaryView, ReadVector, heard
 from securetm.contracts import Array
@@ -75,25 +73,12 @@ def _nearest(rows: Array) -> Array:
 
 def judge(guesses: tuple[WordGroups, ...], truth: GroundTruth) -> Score:
     """Looks up which document each word is in that one document alone holds."""
-    each = [(one, home) for one in guesses if (home := _homes(one.party, truth)) is not None]
+    held = ((one, rows_of(one.party, DOCUMENT, truth)) for one in guesses)
+    each = [(one, lone_rows(rows > 0)) for one, rows in held if rows is not None]
     found = [scored_links(one, home, (COMPANIONS, LINKED, FOUND)) for one, home in each]
     measures = {name: Proportion.over(right[name] for right in found) for name in (COMPANIONS, LINKED, FOUND)}
     examples = [example for one, home in each for example in of_groups(one, home, truth.vocabulary)]
     return Score(measures, tuple(examples[:EXAMPLES]))
-
-
-def _homes(party: str, truth: GroundTruth) -> Array | None:
-    """The document of each word that one document alone holds; -1 for the others."""
-    rows: Any = truth.held.get(party) if party else stacked(truth.held.values())
-    if rows is None:
-        return None
-    holds = sparse.coo_array(rows)
-    kept = holds.data > 0
-    row, word = holds.row[kept], holds.col[kept]
-    alone = np.bincount(word, minlength=rows.shape[1]) == 1
-    home = np.full(rows.shape[1], -1, dtype=np.int64)
-    home[word[alone[word]]] = row[alone[word]]
-    return home
 
 
 ATTACK = Attack(

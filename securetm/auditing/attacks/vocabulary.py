@@ -312,19 +312,19 @@ def surely_there(asked: AskedWords, sums: list[ReadVector]) -> Array:
 # ---- the judge -----------------------------------------------------------------------------------------------------
 
 
-def judge_told(said: Array, truth: GroundTruth) -> Score:
+def judge_told(
+    said: Array,
+    truth: GroundTruth,
+    measures: tuple[str, str] = (TOLD, TOLD_RIGHT),
+    spoken: tuple[str, str] = ("in none", "in one document"),
+    shown: int = _TOLD_EXAMPLES,
+) -> Score:
     """Compares with the words that are there."""
     there = np.asarray(truth.answer, dtype=bool)
-    return Score(
-        {TOLD: Proportion.recall([(said, there)]), TOLD_RIGHT: Proportion.precision([(said, there)])},
-        _told_examples(said, there),
-    )
-
-
-def _told_examples(said: Array, there: Array) -> tuple[Example, ...]:
-    pairs = list(zip(there, said, strict=True))[:_TOLD_EXAMPLES]
-    spoken = {True: "in one document", False: "in none"}
-    return tuple(Example(spoken[bool(real)], spoken[bool(told)], bool(real == told)) for real, told in pairs)
+    scores = Proportion.recall([(said, there)]), Proportion.precision([(said, there)])
+    pairs = list(zip(there.tolist(), said.tolist(), strict=True))[:shown]
+    examples = tuple(Example(spoken[real], spoken[told], real == told) for real, told in pairs)
+    return Score(dict(zip(measures, scores, strict=True)), examples)
 
 
 def allowed_of_told(measure: str, claimed: Budget) -> float:

@@ -6,18 +6,20 @@ Pure statistics: it draws nothing, knows no mechanism and reads no message.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
+from securetm.auditing.record import Curve
 from securetm.auditing.verdicts import clopper_pearson
 from securetm.contracts import Array
 
 _MOST_EPSILON = 1000.0  # the largest epsilon that is stated; also where no finite epsilon holds
 _MOST_OF_ONE_RUN = 50.0
 _HALVINGS = 50
+_ACROSS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)  # claimed epsilons of a curve
 
 
 @dataclass(frozen=True)
@@ -79,14 +81,14 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     """The epsilon of such noise at this delta. At delta 0 no epsilon holds, and the largest is stated."""
     if delta <= 0:
         return _MOST_EPSILON if mu > 0 else 0.0
-    return _least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, _MOST_EPSILON)
+    return least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, _MOST_EPSILON)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """How far a sum may move at noise of deviation 1 under this epsilon and delta; 0 at delta 0."""
     if delta <= 0:
         return 0.0
-    return _least(lambda mu: gaussian_delta(mu, epsilon) > delta, 100.0)
+    return least(lambda mu: gaussian_delta(mu, epsilon) > delta, 100.0)
 
 
 def shift(true: float, false: float) -> float:
@@ -170,7 +172,7 @@ def one_run_epsilon(canaries: int, guesses: int, correct: int, delta: float, con
     def possible(epsilon: float) -> bool:
         return one_run_chance(canaries, guesses, correct, epsilon, delta) > doubt
 
-    return 0.0 if guesses == 0 else _least(possible, _MOST_OF_ONE_RUN)
+    return 0.0 if guesses == 0 else least(possible, _MOST_OF_ONE_RUN)
 
 
 def never_wrong_one_run(canaries: int, guesses: int, delta: float, confidence: float) -> float:
@@ -193,7 +195,7 @@ def ideal_correct(canaries: int, guesses: int, mu: float) -> int:
     if mu <= 0:
         return guesses // 2
     share = guesses / (2 * canaries)
-    at = _least(lambda x: (ndtr(-x) + ndtr(mu - x)) / 2 <= share, mu + 40.0, -40.0)
+    at = least(lambda x: (ndtr(-x) + ndtr(mu - x)) / 2 <= share, mu + 40.0, -40.0)
     return math.floor(guesses * float(ndtr(mu - at)) / (2 * share))
 
 
@@ -231,7 +233,7 @@ def best_threshold(present: Array, absent: Array, worth: Callable[[ErrorCounts],
     return float(max(family, key=lambda threshold: worth(errors_at(threshold, present, absent))))
 
 
-def _least(holds: Callable[[float], bool], high: float, low: float = 0.0) -> float:
+def least(holds: Callable[[float], bool], high: float, low: float = 0.0) -> float:
     """The least number for which a monotone statement holds; the low end if it always holds."""
     if holds(low):
         return low
@@ -239,3 +241,12 @@ def _least(holds: Callable[[float], bool], high: float, low: float = 0.0) -> flo
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return low
+
+
+def epsilon_curves(
+    claimed: float, ideal: Mapping[str, Callable[[float], float]], shown: Mapping[str, float]
+) -> tuple[Curve, ...]:
+    """Over the claimed epsilon: what ideal attackers would show of honest noise, and what was surely shown."""
+    points = tuple(sorted({*_ACROSS, claimed}))
+    lines = (Curve("epsilon", label, points, tuple(map(bound, points))) for label, bound in ideal.items())
+    return (*lines, *(Curve("epsilon", label, (claimed,), (low,)) for label, low in shown.items()))
