@@ -244,7 +244,7 @@ class Corpus:
 
     def replace(self, **changes: Any) -> Self:
         """The same documents with another name, other columns (embeddings=, persons=, ...), or divided into other blocks."""
-        columns = {name: changes.pop(name) for name in [*changes] if name in _COLUMNS}
+        columns = {_COLUMNS[name]: changes.pop(name) for name in [*changes] if name in _COLUMNS}
         if columns:
             changes["documents"] = dataclasses.replace(self.gathered().documents.read(), **columns)
         changed = dataclasses.replace(self, **changes)
@@ -343,7 +343,7 @@ class Corpus:
 
 
 _FACTS = ("people", "skipped", "dropped", "block_documents", "block_numbers")
-_COLUMNS = {column.name for column in fields(HeldDocuments)}
+_COLUMNS = {**{column.name: column.name for column in fields(HeldDocuments)}, "counts": "given_counts"}
 
 
 def _facts_among(columns: dict[str, Any], name: str) -> dict[str, Any]:

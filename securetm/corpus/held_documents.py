@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,13 +42,12 @@ NO_ORDER: dict[str, Any] = dict.fromkeys(_ORDER)
 class HeldDocuments:
     """A collection of documents over one vocabulary.
 
-    `counts` is a CSR array of int32, documents x vocabulary, without stored zeros. Where the order of words is known, `tokens`
-    holds word ids in reading order, all documents end to end; `token_ends` says where each document ends and `sentence_ends`
-    where each sentence ends. No sentence is empty, and a document's end is always the end of a sentence. Counts of known
-    tokens may be left out: they are made when somebody asks for them.
+    Where the order of words is known, `tokens` holds word ids in reading order, all documents end to end; `token_ends` says
+    where each document ends and `sentence_ends` where each sentence ends. No sentence is empty, and a document's end is always
+    the end of a sentence.
     """
 
-    counts: Any
+    given_counts: Any  # None where tokens are known: `counts` are made of them when somebody asks
     vocabulary: tuple[str, ...]
     keys: Array
     tokens: Array | None = None
@@ -64,21 +64,19 @@ class HeldDocuments:
     embedded_as: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        if self.counts is None:
-            del self.__dict__["counts"]
-        else:
-            check_equal("rows of counts", self.counts.shape[0], len(self))
-            check_equal("columns of counts", self.counts.shape[1], len(self.vocabulary))
+        if self.given_counts is not None:
+            check_equal("rows of counts", self.given_counts.shape[0], len(self))
+            check_equal("columns of counts", self.given_counts.shape[1], len(self.vocabulary))
         check_columns({column: getattr(self, column) for column in COLUMNS}, len(self))
         if self.tokens is not None:
             check_order(self.tokens, self.token_ends, self.sentence_ends, len(self), len(self.vocabulary))
 
-    def __getattr__(self, name: str) -> Any:
-        """Makes the counts where they were left out."""
-        if name != "counts" or self.tokens is None or self.token_ends is None:
-            raise AttributeError(name)
-        made = self.__dict__["counts"] = counted_tokens(self.tokens, self.token_ends, len(self.vocabulary))
-        return made
+    @cached_property
+    def counts(self) -> Any:
+        """A CSR array of int32, documents x vocabulary, without stored zeros."""
+        if self.given_counts is not None:
+            return self.given_counts
+        return counted_tokens(self.tokens, self.token_ends, len(self.vocabulary))
 
     @classmethod
     def of_columns(
@@ -141,8 +139,9 @@ class HeldDocuments:
             order = order_of(self.tokens, self.token_ends, self.sentence_ends, wanted)
         known = {column: getattr(self, column) for column in COLUMNS}
         columns = {column: entries[wanted] for column, entries in known.items() if entries is not None}
-        counts = self.__dict__.get("counts")
-        return replace(self, counts=None if counts is None else counts[wanted], keys=self.keys[wanted], **order, **columns)
+        counts = vars(self).get("counts", self.given_counts)  # also if they were made by now
+        counts = None if counts is None else counts[wanted]
+        return replace(self, given_counts=counts, keys=self.keys[wanted], **order, **columns)
 
     def over(self, words: tuple[str, ...]) -> HeldDocuments:
         """The same documents in these words. Others disappear, documents never do (they may be empty)."""
@@ -163,7 +162,7 @@ class HeldDocuments:
         if self.tokens is not None:
             kept = places[self.tokens] >= 0
             order = {**self._order_of(kept), "tokens": places[self.tokens[kept]]}
-        return replace(self, counts=counts, vocabulary=words, **order)
+        return replace(self, given_counts=counts, vocabulary=words, **order)
 
     def halves(self, seed: int) -> tuple[HeldDocuments, HeldDocuments]:
         """(seen, unseen): each document's words divided at random, for document completion. Both keep all keys.
@@ -199,7 +198,7 @@ class HeldDocuments:
     def _thinned(self, tokens: Array, ends: Array, kept: Array) -> HeldDocuments:
         passed = np.concatenate([[0], np.cumsum(kept)])
         counts = counted_tokens(tokens[kept], passed[ends], len(self.vocabulary))
-        return replace(self, counts=counts, **(NO_ORDER if self.tokens is None else self._order_of(kept)))
+        return replace(self, given_counts=counts, **(NO_ORDER if self.tokens is None else self._order_of(kept)))
 
     def _order_of(self, kept: Array) -> dict[str, Any]:
         """The reading order of the kept tokens, without sentences that lost every word."""
@@ -302,7 +301,7 @@ def merge_ends(sentence_ends: Array, token_ends: Array) -> Array:
     return both[both > 0]
 
 
-def counted_tokens(tokens: Array, ends: Array, size: int) -> Any:
+def counted_tokens(tokens: Any, ends: Any, size: int) -> Any:
     """Counts of tokens in reading order, a block of documents at a time to save memory.
 
     A block's tokens already are the columns of a CSR array that names a column more than once.
