@@ -13,7 +13,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -267,11 +267,6 @@ class Sides:
         whole = sparse.csr_array(sparse.vstack([members, others]))
         return cls(whole[order], (order < members.shape[0]))
 
-    @cached_property
-    def answer(self) -> Array:
-        """The answer to the membership game."""
-        return np.where(self.inside, INSIDE, OUTSIDE).astype(np.int8)
-
 
 @dataclass(frozen=True)
 class ForeignFiles:
@@ -445,7 +440,7 @@ def _posed(model: ForeignModel, sides: Sides, case: Case) -> tuple[AdversaryView
     about = (case.claimed.epsilon, case.claimed.delta) if case.claimed else _UNCLAIMED
     guesses = ideal_one_run(len(sides.inside), *about, corrected(CONFIDENCE, 2))[0] // 2
     asked = Topics(model, sides.counts, guesses)
-    answer = sides.inside if case.attack is ON_CANARIES else sides.answer
+    answer = sides.inside if case.attack is ON_CANARIES else np.where(sides.inside, INSIDE, OUTSIDE).astype(np.int8)
     truth = GroundTruth((), {}, {}, answer=answer, confidence=CONFIDENCE, claimed=case.claimed)
     return AdversaryView(case.adversary, None, {}, question=asked, redrawn=asked.scrambled), truth
 

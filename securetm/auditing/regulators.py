@@ -55,12 +55,7 @@ def anonymity_questions(record: Audit) -> tuple[AnonymityFinding, ...]:
     `shown` is a figure that the plan counts as refuted. `above chance` is less than that, and more than the same attack finds
     in random numbers: an epsilon may allow it, and the opinion asks for an insignificant likelihood all the same.
     """
-    return anonymity_of(findings_of_the_run(record))
-
-
-def findings_of_the_run(record: Audit) -> list[Finding]:
-    """What was found on the run that was audited; nothing if the audit is no audit of one run."""
-    return [one for one in record.findings if one.run.name == record.run]
+    return anonymity_of([one for one in record.findings if one.run.name == record.run])
 
 
 def anonymity_of(findings: Sequence[Finding]) -> tuple[AnonymityFinding, ...]:

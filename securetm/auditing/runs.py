@@ -27,7 +27,7 @@ from securetm.federation.simulation.simulation import train
 from securetm.federation.soundness import check_answerable, check_floor
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import DamagedStore, write_bytes
-from securetm.plans.agreement import Agreement, agree
+from securetm.plans.agreement import agree
 from securetm.plans.profiles import TooFewForProfile, read_profile
 from securetm.plans.recommend import plan_from_tables, read_plan
 from securetm.plans.schema import Plan
@@ -132,7 +132,9 @@ def check_runs(trial: Trial, where: str) -> None:
         for profile in trial.profiles:
             with placed(f"{where}, run under {profile}"):
                 agreement = agree(read_plan(None, fitting(settings, profile)))
-                check_sound(agreement, max(agreement.plan.corpus.parties, agreement.profile.minimum_parties))
+                parties = max(agreement.plan.corpus.parties, agreement.profile.minimum_parties)
+                check_answerable(agreement, parties)
+                check_floor(agreement, parties)
 
 
 @contextmanager
@@ -143,12 +145,6 @@ def placed(where: str) -> Iterator[None]:
     except SecuretmError as problem:
         sentence = "{where}: the runs that it asks for cannot be made: {problem}"
         raise Mistake(sentence, hint="{advised}", where=where, problem=str(problem), advised=problem.advice()) from problem
-
-
-def check_sound(agreement: Agreement, parties: int) -> None:
-    """Refuses a run whose questions, or whose batches, its parties would refuse."""
-    check_answerable(agreement, parties)
-    check_floor(agreement, parties)
 
 
 def fitting(settings: Mapping[str, Any], profile: str) -> dict[str, Any]:
@@ -200,7 +196,8 @@ def check_baseline(given: RunFolder, profile: str, where: str) -> None:
         needed = agreement.profile.minimum_parties
         if parties < needed:
             raise TooFewForProfile(parties, needed, profile)
-        check_sound(agreement, parties)
+        check_answerable(agreement, parties)
+        check_floor(agreement, parties)
         for name in given.members:
             if not (path := given.party(name) / "corpus.npz").is_file():
                 raise DamagedStore(str(path), "it is not there")

@@ -206,7 +206,7 @@ def _terminated_like_ctrl_c() -> Iterator[None]:
 def _shown(choice: CoordinatorChoice, serving: Serving, out: Output, *, dashboard: bool) -> Iterator[None]:
     """Shows how the run stands: metrics, status page, and the terminal."""
     from securetm.federation.coordinator.pages import LocalPages, metrics_page
-    from securetm.reports.federation import Dashboard, status_pages
+    from securetm.reports.federation import live_picture, status_pages
 
     facts = serving.status.facts
     with ExitStack() as opened:
@@ -217,7 +217,7 @@ def _shown(choice: CoordinatorChoice, serving: Serving, out: Output, *, dashboar
         if choice.status:
             opened.enter_context(LocalPages(status_pages(facts), choice.status))
         if dashboard and out.screen.is_terminal:
-            opened.enter_context(Dashboard(out.screen, facts))
+            opened.enter_context(live_picture(out.screen, facts))
         elif dashboard:
             serving.status.tell = lambda refusal: out.screen.print(f"Note: {refusal}.", markup=False, soft_wrap=True)
         yield

@@ -36,14 +36,12 @@ from securetm.models.public_knowledge import without_public
 from securetm.models.questions.hidden_words import (
     MOST_OPEN,
     MOST_OPEN_A_WORD,
-    PARTS,
     SHARES,
     STAGE,
     BucketFrequencies,
     BucketSums,
     CellMarks,
     buckets_for,
-    is_cell_name,
 )
 from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut
 from securetm.models.questions.word_sketch import WordSketch
@@ -186,20 +184,6 @@ class Questions:
     def buckets(self) -> int:
         """Into how many buckets hidden words fall."""
         return buckets_for(self.agreement.plan.vocabulary.most_candidates, noised=self.paid)
-
-    @property
-    def most_cells(self) -> int:
-        """How many cells all buckets have."""
-        return self.buckets * PARTS
-
-    @property
-    def fewest_parties(self) -> int:
-        """How many parties must hold a hidden word, where sums are exact."""
-        return FEWEST_PARTIES
-
-    def are_columns(self, names: tuple[str, ...]) -> bool:
-        """Whether these can be names of columns."""
-        return all(is_cell_name(name, self.buckets) for name in names)
 
     @property
     def paid(self) -> bool:

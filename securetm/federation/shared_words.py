@@ -73,15 +73,10 @@ def names_limits(parties: int, columns: int) -> tuple[int, int]:
     return longest(parties, bytes_of_names(columns), columns)
 
 
-def _new(entropy: Entropy) -> bytes:
-    return entropy.bytes(KEY)
-
-
-def _any(secret: bytes, sender: str) -> None:
-    del secret, sender
-
-
-def words_key(draw: Callable[[Entropy], bytes] = _new, check: Callable[[bytes, str], object] = _any) -> SharedSecret:
+def words_key(
+    draw: Callable[[Entropy], bytes] = lambda entropy: entropy.bytes(KEY),
+    check: Callable[[bytes, str], object] = lambda secret, sender: None,  # noqa: ARG005 - the coordinator sees none
+) -> SharedSecret:
     """The key under which words are hashed. A party draws and checks it by what it kept."""
     labels = Label.WORDS_HELLO, Label.WORDS_SEAL, Label.WORDS_KEY_NAME
     return SharedSecret(KEY, draw, check, *labels, kept_as="words")

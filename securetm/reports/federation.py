@@ -114,23 +114,10 @@ MOST_PARTIES = 25  # shown at once
 _MOST_TOPICS = 20  # of a served model, on the terminal
 
 
-class Dashboard:
+def live_picture(to: Console, facts: Callable[[], Mapping[str, Any]]) -> Live:
     """Shows the facts until it is left, and leaves the last picture on the screen."""
-
-    def __init__(self, to: Console, facts: Callable[[], Mapping[str, Any]]) -> None:
-        self._facts = facts
-        self._width = to.width
-        self._live = Live(console=to, refresh_per_second=_RATE, get_renderable=self._picture, transient=False)
-
-    def __enter__(self) -> Self:
-        self._live.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._live.stop()
-
-    def _picture(self) -> RenderableType:
-        return picture(self._facts(), self._width)
+    width = to.width
+    return Live(console=to, refresh_per_second=_RATE, get_renderable=lambda: picture(facts(), width))
 
 
 def picture(facts: Mapping[str, Any], width: int) -> RenderableType:
@@ -197,26 +184,20 @@ def status_page(facts: Mapping[str, Any]) -> str:
     return page("status.html", title, ("page", "status"), again=again, **told)
 
 
-def status_pages(facts: Callable[[], Mapping[str, Any]]) -> Mapping[str, Callable[[], tuple[str, bytes]]]:
+def party_status_page(facts: Mapping[str, Any]) -> str:
+    """The text of a party's page, for its own operator."""
+    title, figures = f"{facts['party']} in {facts['federation']}", list(party_figures(facts))
+    return page("party_status.html", title, ("page", "status"), again=_AGAIN, facts=facts, figures=figures)
+
+
+def status_pages(
+    facts: Callable[[], Mapping[str, Any]], shown: Callable[[Mapping[str, Any]], str] = status_page
+) -> Mapping[str, Callable[[], tuple[str, bytes]]]:
     """The page and the same facts as JSON, by their paths."""
     return {
-        "/": lambda: ("text/html; charset=utf-8", status_page(facts()).encode()),
+        "/": lambda: ("text/html; charset=utf-8", shown(facts()).encode()),
         "/status.json": lambda: ("application/json", json.dumps(facts(), indent=2).encode()),
     }
-
-
-def party_status_pages(facts: Callable[[], Mapping[str, Any]]) -> Mapping[str, Callable[[], tuple[str, bytes]]]:
-    """The status page of a party for its own operator, and the same facts as JSON."""
-
-    def shown() -> tuple[str, bytes]:
-        told = facts()
-        title = f"{told['party']} in {told['federation']}"
-        page_of = page(
-            "party_status.html", title, ("page", "status"), again=_AGAIN, facts=told, figures=list(party_figures(told))
-        )
-        return "text/html; charset=utf-8", page_of.encode()
-
-    return {"/": shown, "/status.json": lambda: ("application/json", json.dumps(facts(), indent=2).encode())}
 
 
 def party_figures(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -299,7 +299,7 @@ def columns(*cells: int, documents: int = 5, parties: int = 2) -> dict[str, np.n
 
 
 def test_bad_exchanges_are_refused_by_name(alone: Alone) -> None:
-    most = Questions(alone.folder.agreement).most_cells
+    most = Questions(alone.folder.agreement).buckets * PARTS
     many = columns(*range(2001))
     cases = {
         "no such exchange": ("secrets", {}),

@@ -15,7 +15,7 @@ from securetm.federation.coordinator.status import EventLog, RunStatus
 from securetm.federation.party.failure_log import Failure
 from securetm.federation.party.status import LOGGED, JoinStatus, log_line
 from securetm.federation.refusal_errors import TooFewDocumentsPromised
-from securetm.reports.federation import party_status_pages
+from securetm.reports.federation import party_status_page, status_pages
 
 from .conftest import FIVE, SHARED
 from .joined import NAMES, PLAN, Organisations, trained
@@ -85,7 +85,7 @@ def test_metrics_and_status_say_how_the_run_stands(told: tuple[JoinStatus, objec
     ):
         assert line in text.splitlines()
     assert "securetm_party_certificate_seconds" in text
-    pages = party_status_pages(facts)  # type: ignore[arg-type]
+    pages = status_pages(facts, party_status_page)  # type: ignore[arg-type]
     page = pages["/"]()[1].decode()
     assert "4 of 20 at most" in page
     for shown in (text, page, pages["/status.json"]()[1].decode()):

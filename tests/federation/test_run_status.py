@@ -13,7 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from securetm.contracts import Answer
 from securetm.federation.coordinator import status as event_log
 from securetm.federation.coordinator.pages import metrics_page
-from securetm.federation.coordinator.status import AWAY, CONNECTED, EVENTS, LONGEST_FACT, OTHERS, TRAINING, EventLog, RunStatus
+from securetm.federation.coordinator.status import AWAY, CONNECTED, EVENTS, OTHERS, TRAINING, EventLog, RunStatus
+from securetm.federation.network.events import LONGEST_FACT
 
 
 @pytest.fixture

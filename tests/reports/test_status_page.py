@@ -12,7 +12,7 @@ from rich.console import Console
 
 from securetm.federation.coordinator.pages import LocalPages
 from securetm.federation.coordinator.status import AWAY, FINISHED, WAITING, PartyStatus
-from securetm.reports.federation import MOST_PARTIES, Dashboard, picture, status_page, status_pages
+from securetm.reports.federation import MOST_PARTIES, live_picture, picture, status_page, status_pages
 
 from .browser import Tab
 from .standings import facts
@@ -61,6 +61,6 @@ def test_of_many_parties_it_shows_those_that_are_away() -> None:
 
 def test_the_dashboard_leaves_its_last_picture(tmp_path: Path) -> None:
     stream = StringIO()
-    with Dashboard(Console(width=80, file=stream, force_terminal=True), facts):
+    with live_picture(Console(width=80, file=stream, force_terminal=True), facts):
         pass
     assert "117 of 400" in stream.getvalue()

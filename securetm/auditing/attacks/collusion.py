@@ -75,7 +75,9 @@ def opened_answers(view: AdversaryView) -> Iterator[OpenedAnswer]:
     members, sealed = view.public.members, list(first_parts(view, SEALED))
     secrets = {members.index(insider.name): insider.secrets for insider in view.insiders}
     parcels = [parcel for _, _, parcel in sealed]
-    keys = _mask_keys(secrets, parcels, len(members))
+    kept = {place: own[_SETUP] for place, own in secrets.items() if own.get(_SETUP)}
+    setups = {place: unpacked(stored[HASH:], Prepared) for place, stored in kept.items()}
+    keys = _MaskKeys(setups, _opened(parcels, len(members)))
     told = {
         (at, place): tuple(rest[start : start + PART] for start in range(0, len(rest), PART))
         for at, place, _, rest in _unmasked(parcels, len(members))
@@ -129,12 +131,6 @@ class _MaskKeys:
         for place, setup in self.setups.items():
             if me in setup.peers and setup.epoch == header.at.epoch:
                 yield me, place, secret_of(setup.peers[me], index)
-
-
-def _mask_keys(secrets: Mapping[int, Mapping[str, bytes]], parcels: Sequence[bytes], parties: int) -> _MaskKeys:
-    """All keys of the helpers (by place), and all seeds that the coordinator reconstructs from shares."""
-    kept = {place: own[_SETUP] for place, own in secrets.items() if own.get(_SETUP)}
-    return _MaskKeys({place: unpacked(stored[HASH:], Prepared) for place, stored in kept.items()}, _opened(parcels, parties))
 
 
 def _opened(parcels: Sequence[bytes], parties: int) -> dict[tuple[Place, int], bytes]:

@@ -104,9 +104,11 @@ def _made_up(word: str, held: Collection[str], rng: np.random.Generator) -> str:
 def look_up(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - the judge asked about so many words
     """Says which of the words stand somewhere in what was seen."""
     words: tuple[str, ...] = view.question
-    shown = {*view.vocabulary(), *_in_lists(view), *(_in_clear(view) - _spoken(view))}
+    contents = {message.content for seen in view.seen.values() for message in seen}
+    in_clear = {token.decode() for content in contents for token in _TOKEN.findall(content)}
+    shown = {*view.vocabulary(), *_in_lists(view), *(in_clear - _spoken(view))}
     found = np.array([word in shown for word in words], dtype=bool)
-    found |= _as_hashes(words, {message.content for seen in view.seen.values() for message in seen})
+    found |= _as_hashes(words, contents)
     if view.public.plan.vocabulary.source == BLIND:
         found |= _in_columns(words, bytes(KEY), view)
         for helper in view.insiders:
@@ -126,12 +128,6 @@ def _in_lists(view: AdversaryView) -> Iterator[str]:
     yield from table.words if table is not None else ()
 
 
-def _in_clear(view: AdversaryView) -> frozenset[str]:
-    """What stands between other bytes of any message as letters and digits."""
-    contents = {message.content for seen in view.seen.values() for message in seen}
-    return frozenset(token.decode() for content in contents for token in _TOKEN.findall(content))
-
-
 def _spoken(view: AdversaryView) -> frozenset[str]:
     """Names that the protocol itself speaks: of parties, questions and arrays. They say nothing of a document."""
     names = {*view.public.members}
@@ -148,8 +144,9 @@ def _spoken(view: AdversaryView) -> frozenset[str]:
 
 def _as_hashes(words: tuple[str, ...], contents: Collection[bytes]) -> Array:
     """Which words have a usual hash that stands in a message, as bytes or in hexadecimal digits."""
-    kinds = [[made for hash_of in _HASHES for made in _beginnings(hash_of(word.encode()).digest())] for word in words]
-    wanted = np.frombuffer(b"".join(one for made in kinds for one in made), dtype="<u8").reshape(len(words), -1)
+    digests = [hash_of(word.encode()).digest() for word in words for hash_of in _HASHES]
+    begun = b"".join(digest[:_WINDOW] + digest.hex()[:_WINDOW].encode() for digest in digests)
+    wanted = np.frombuffer(begun, dtype="<u8").reshape(len(words), -1)
     likely = np.zeros(1 << _SIFTED, dtype=bool)  # hardly any window passes it, so few are looked up
     likely[wanted & _SIFT] = True
     there = set[int]()
@@ -158,10 +155,6 @@ def _as_hashes(words: tuple[str, ...], contents: Collection[bytes]) -> Array:
             seen = np.frombuffer(content, dtype="<u8", offset=shift, count=(len(content) - shift) // _WINDOW)
             there.update(seen[likely[seen & _SIFT]].tolist())
     return np.asarray(np.isin(wanted, np.fromiter(there, dtype=np.uint64, count=len(there))).any(axis=1))
-
-
-def _beginnings(digest: bytes) -> tuple[bytes, bytes]:
-    return digest[:_WINDOW], digest.hex()[:_WINDOW].encode()
 
 
 def _in_columns(words: tuple[str, ...], key: bytes, view: AdversaryView) -> Array:

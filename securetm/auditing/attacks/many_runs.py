@@ -62,6 +62,7 @@ from securetm.contracts import (
     Needs,
     Noised,
     RoundContext,
+    State,
     Terms,
     Unit,
 )
@@ -125,17 +126,19 @@ class CanarySumSource:
     @classmethod
     def of_training(cls, public: PublicFacts, words: tuple[str, ...]) -> Self:
         """For the training's question, shortened, and without sampling, so no coin leaves the canary out."""
-        questions = Questions(public.agreement)
-        questions.adopt(words)
         state = public.model.for_party(public.model.start(words, np.random.default_rng(0)), public.members[0])
-        return cls._short(public, questions.make(TRAIN, state).terms)
+        return cls._about(public, words, TRAIN, state)
 
     @classmethod
     def of_start(cls, public: PublicFacts, words: tuple[str, ...]) -> Self:
         """For the question about pairs of words before the training, with the noise that its share of the budget pays for."""
+        return cls._about(public, words, PAIRS, {})
+
+    @classmethod
+    def _about(cls, public: PublicFacts, words: tuple[str, ...], question: str, state: State) -> Self:
         questions = Questions(public.agreement)
         questions.adopt(words)
-        return cls._short(public, questions.make(PAIRS, {}).terms)
+        return cls._short(public, questions.make(question, state).terms)
 
     @classmethod
     def of_words_found(cls, public: PublicFacts, words: tuple[str, ...]) -> Self:  # noqa: ARG003 - the sums find them
@@ -199,7 +202,9 @@ class CanarySumSource:
         repeating = Step(_RepeatedVector(shape[0] if len(shape) > 1 else 1), self.asked, self.asked, self.cohort)
         terms = replace(self.route.terms, layout=(Block(NAME, shape),))
         longer = replace(self.route, steps=(repeating, *self.route.steps), terms=terms)
-        query, documents = _CanaryQuery(self.asked, _row(self.asked, self.route.terms)), _canary_documents(int(present))
+        query, n = _CanaryQuery(self.asked, _row(self.asked, self.route.terms)), int(present)
+        none = sparse.csr_array((n, _WORDS), dtype=np.int64)
+        documents = Corpus(HeldDocuments(none, _VOCABULARY, np.arange(n, dtype=np.uint64), persons=np.arange(n)))
         answer = longer.answer(query, documents, self._context(), {}, np.random.default_rng(0))
         vector = np.asarray(answer.vector[NAME])
         return vector.astype(np.int64) if vector.dtype.kind == "i" else vector
@@ -250,12 +255,6 @@ class _RepeatedVector(Mechanism):
     def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:  # noqa: ARG002
         """The sum before any rounding or noise, several times."""
         return np.tile(vector, self.times)
-
-
-def _canary_documents(n: int) -> Corpus:
-    """A document that is there or not."""
-    none = sparse.csr_array((n, _WORDS), dtype=np.int64)
-    return Corpus(HeldDocuments(none, _VOCABULARY, np.arange(n, dtype=np.uint64), persons=np.arange(n)))
 
 
 def _canary_slots(tokens: Array) -> Any:

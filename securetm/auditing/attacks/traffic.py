@@ -38,17 +38,13 @@ def estimate_words(view: AdversaryView, effort: Effort) -> Mapping[str, float]:
 
 def judge_words(guess: Mapping[str, float], truth: GroundTruth) -> Score:
     """Compares the estimates with the real numbers of words. The list must hold every word of every party."""
-    held = {party: _different_words(truth, party) for party in truth.held}
+    held = {party: int(np.count_nonzero(truth.all_of(party).sum(axis=0))) for party in truth.held}
     missed = sum(abs(guess.get(party, 0.0) - words) for party, words in held.items())
     found = max(0.0, 1.0 - missed / max(sum(held.values()), 1))
     pairs = [(a, b) for a, b in combinations(held, 2) if held[a] != held[b]]
     right = sum((guess.get(a, 0.0) - guess.get(b, 0.0)) * (held[a] - held[b]) > 0 for a, b in pairs)
     examples = (Example(f"{held[party]:,} words", f"{guess.get(party, 0.0):,.0f} words", False) for party in held)
     return Score({FOUND: Estimate(found, found, found, 1.0), ORDERED: Proportion(right, len(pairs))}, tuple(examples))
-
-
-def _different_words(truth: GroundTruth, party: str) -> int:
-    return int(np.count_nonzero(truth.all_of(party).sum(axis=0)))
 
 
 TRAFFIC = Attack(

@@ -45,7 +45,8 @@ def judged_documents(guesses: Sequence[RoundReconstruction], truth: GroundTruth)
     hits, guessed, there, examples = 0, 0, 0, list[Example]()
     for guess in guesses:
         held = truth.batch(guess.serial, guess.party)
-        right = _common(held, guess.documents)
+        # a document that is there twice must be guessed twice
+        right = sum((Counter(map(_key, held)) & Counter(map(_key, guess.documents))).values())
         hits, guessed, there = hits + right, guessed + len(guess.documents), there + len(held)
         examples += [_example(one, guess, truth.vocabulary) for one in held[:2]] if len(examples) < _MOST_EXAMPLES else []
     measures = {EXACT: Proportion(hits, there), TRUE_GUESSES: Proportion(hits, guessed)}
@@ -86,11 +87,6 @@ def _own_words(held: Array) -> list[tuple[int, ...]]:
 
 def _pairs(groups: Iterable[tuple[int, ...]]) -> set[tuple[int, int]]:
     return {pair for words in groups for pair in combinations(words, 2)}
-
-
-def _common(held: Array, documents: Sequence[Array]) -> int:
-    """How many documents are in both. A document that is there twice must be guessed twice."""
-    return sum((Counter(map(_key, held)) & Counter(map(_key, documents))).values())
 
 
 def _key(counts: Array) -> bytes:

@@ -47,7 +47,7 @@ def monitored(joining: Joining, status: JoinStatus, chosen: Monitoring) -> Itera
         yield
         return
     from securetm.federation.coordinator.pages import LocalPages, party_metrics_page
-    from securetm.reports.federation import party_status_pages
+    from securetm.reports.federation import party_status_page, status_pages
 
     facts = facts_of(joining, status)
     host, _, port = chosen.metrics.rpartition(":")
@@ -58,7 +58,7 @@ def monitored(joining: Joining, status: JoinStatus, chosen: Monitoring) -> Itera
             require(port.isascii() and port.isdigit(), "", "--metrics", chosen.metrics, "must be PORT or ADDRESS:PORT")
             opened.enter_context(LocalPages({"/metrics": party_metrics_page(facts)}, int(port), host or "127.0.0.1"))
         if chosen.status:
-            opened.enter_context(LocalPages(party_status_pages(facts), chosen.status))
+            opened.enter_context(LocalPages(status_pages(facts, party_status_page), chosen.status))
         yield
 
 

@@ -6,19 +6,17 @@ documents were drawn.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
 from securetm.contracts import Answer
-from securetm.federation.network.events import NetworkEvents
+from securetm.federation.network.events import NetworkEvents, event_line
 from securetm.federation.refusal_errors import in_words
 from securetm.federation.transcript import Watch
 from securetm.private_files import make_folder, private_file
@@ -42,7 +40,6 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
     "stopped": ("round", "reason"),
     "failed": ("error",),
 }
-LONGEST_FACT = 200  # characters
 _FULL = 16 << 20  # bytes of the log; then it becomes the older of two
 
 
@@ -60,9 +57,10 @@ class EventLog:
 
     def write(self, event: str, **facts: Fact) -> None:
         """Writes one event with all its facts."""
-        line = json.dumps(
-            {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, **_checked(event, facts)}
-        )
+        names = EVENTS[event]
+        if set(facts) != set(names) or not all(isinstance(fact, str | int | float | None) for fact in facts.values()):
+            raise TypeError(f"{event} has the facts {', '.join(names)}, each a text or a number")
+        line = event_line(event, names, facts)
         with self._alone, suppress(OSError):  # a full disk stops no thread of the network; stores name it
             if self.path.stat().st_size + len(line) > _FULL:
                 self.path.replace(self.path.with_name(self.path.name + ".1"))
@@ -72,13 +70,6 @@ class EventLog:
             if self.beside is not None:
                 self.beside.write(line + "\n")
                 self.beside.flush()
-
-
-def _checked(event: str, facts: Mapping[str, Fact]) -> dict[str, Fact]:
-    """Returns the facts in their order; a text is cut."""
-    if set(facts) != set(EVENTS[event]) or not all(isinstance(fact, str | int | float | None) for fact in facts.values()):
-        raise TypeError(f"{event} has the facts {', '.join(EVENTS[event])}, each a text or a number")
-    return {name: fact[:LONGEST_FACT] if isinstance(fact := facts[name], str) else fact for name in EVENTS[event]}
 
 
 AWAY, CONNECTED, ASKED, ANSWERED = "away", "connected", "asked", "answered"

@@ -26,7 +26,7 @@ from securetm.federation.coordinator.rounds import NewSessionWanted
 from securetm.federation.coordinator.serving import CoordinatorFiles, Serving, opened
 from securetm.federation.coordinator.status import HANDING_OUT, EventLog, Fact, RunStatus
 from securetm.federation.courier.journal import Journal, KeptEntropy, OffTrack, Paused, recover
-from securetm.federation.courier.letters import Head, Subject, bundle_size, bundled, unbundled
+from securetm.federation.courier.letters import bundle_size, bundled, unbundled
 from securetm.federation.courier.mailbox import Mailbox, Sent
 from securetm.federation.courier.party_end import NEVER, writer_of
 from securetm.federation.courier.places import Place, PlaceAway
@@ -142,7 +142,7 @@ class CourierParties:
                 _, answers = self.letters.heard.get(party, (0, NEVER))
                 sent = self.box.write(party, number, answers, bundled(messages))
                 write_bytes(self._out(party), sent.file)
-                heads[party] = sent.head.identity
+                heads[party] = sent.identity
         before = self.letters
         self.letters = Letters(number, self.clock(), 0, {}, heads, before.heard, before.missing, before.passes)
         self._keep()
@@ -159,7 +159,7 @@ class CourierParties:
         """Sees to it that the letters of the last wave are there, but for those that are answered."""
         for party in self.letters.heads:
             if party not in self._sent and self._out(party).is_file():
-                self._sent[party] = Sent(_NO_HEAD, self._out(party).read_bytes(), self.letters.names.setdefault(party, []))
+                self._sent[party] = Sent(self._out(party).read_bytes(), self.letters.names.setdefault(party, []))
         heard = {party: number for party, (number, _) in self.letters.heard.items()}
         open_now = [sent for party, sent in self._sent.items() if heard.get(party, 0) < self.letters.number]
         try:
@@ -270,9 +270,6 @@ class CourierParties:
 
     def _keep(self) -> None:
         write_bytes(self.folder / _STATE, msgspec.msgpack.encode(self.letters))
-
-
-_NO_HEAD = Head("", Subject(b"", b"", b""), 0, 0, b"", b"")  # of a letter that an earlier process wrote
 
 
 @dataclass

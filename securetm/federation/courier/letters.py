@@ -72,9 +72,13 @@ class Head:
     @property
     def identity(self) -> bytes:
         """Names this letter, whatever file it lies in."""
+        return hashlib.sha256(self.sender.encode() + b"\n" + self.stated).digest()
+
+    @property
+    def stated(self) -> bytes:
+        """All of it but the sender, as bytes."""
         about = self.subject.roster + self.subject.agreement + self.subject.profile
-        stated = _STATED.pack(self.number, self.length, self.digest, self.answers)
-        return hashlib.sha256(self.sender.encode() + b"\n" + about + stated).digest()
+        return about + _STATED.pack(self.number, self.length, self.digest, self.answers)
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ class Writer:
         """The letter as a file. Two files of one letter have no byte in common but the first."""
         head = Head(self.name, self.subject, number, len(content), hashlib.sha256(content).digest(), answers)
         key = OperatingSystem().bytes(_KEY)
-        stated = _names(self.name, receiver) + _subject(self.subject) + _STATED.pack(number, head.length, head.digest, answers)
+        stated = _names(self.name, receiver) + head.stated
         signature = self._private.sign(Purpose.LETTER, stated, key)
         sealed = self.roster.member(receiver).public.seal(receiver, stated + key + signature, _CONTEXT)
         return head, _FIRST + sealed + ChaCha20Poly1305(key).encrypt(_ONCE, content, None)
@@ -136,10 +140,6 @@ class Writer:
 
 def _names(sender: str, receiver: str) -> bytes:
     return hashlib.sha256(sender.encode()).digest() + hashlib.sha256(receiver.encode()).digest()
-
-
-def _subject(subject: Subject) -> bytes:
-    return subject.roster + subject.agreement + subject.profile
 
 
 # ---- several messages in one letter ----------------------------------------------------------------------------------

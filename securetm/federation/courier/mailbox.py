@@ -20,9 +20,9 @@ AGAIN, LONGEST_AGAIN = 60.0, 3600.0  # seconds until a letter that vanished or w
 class Sent:
     """A letter of this member's that is not answered yet, and the names under which it was put there."""
 
-    head: Head
     file: bytes = field(repr=False)
     names: list[str] = field(default_factory=list)
+    identity: bytes = b""  # of the letter; empty where an earlier process wrote it
     due: float = 0.0  # when it is looked after again, by a clock that never goes back
     pause: float = AGAIN
 
@@ -80,7 +80,8 @@ class Mailbox:
 
     def write(self, receiver: str, number: int, answers: bytes, content: bytes) -> Sent:
         """Writes a letter, and does not put it there yet."""
-        return Sent(*self.writer.sealed(receiver, number, answers, content))
+        head, file = self.writer.sealed(receiver, number, answers, content)
+        return Sent(file, identity=head.identity)
 
     def look_after(self, sent: Sent) -> bool:
         """Puts a letter there, also again if it vanished or was damaged. Returns whether it was put there now."""

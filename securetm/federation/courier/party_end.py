@@ -67,7 +67,7 @@ class CourierCarrier:
         if self.kept.session:
             go_on(self.party, self.kept.session)
         if self.kept.file:
-            self._answer = Sent(_NO_HEAD, self.kept.file, self.kept.names)
+            self._answer = Sent(self.kept.file, self.kept.names)
 
     @property
     def finished(self) -> bool:
@@ -123,7 +123,7 @@ class CourierCarrier:
         if stop.is_set():  # the answer may be there before its time
             return False
         before, self._answer = self._answer, self.box.write(COORDINATOR, head.number, head.identity, reply)
-        own = [*self.kept.own, self._answer.head.identity][-_REMEMBERED:]
+        own = [*self.kept.own, self._answer.identity][-_REMEMBERED:]
         self.kept = Kept(head.number, self._answer.file, [], own, paused(self.party), self.kept.passes + 1)
         self._keep()
         if before is not None:
@@ -145,6 +145,3 @@ def carrier_of(
     """The carrier of a party that is ready to join."""
     writer = writer_of(joining.file.name, joining.keys, joining.roster, joining.agreement)
     return CourierCarrier(Mailbox(writer, place, once), party, every, events)
-
-
-_NO_HEAD = Head("", Subject(b"", b"", b""), 0, 0, b"", b"")  # of a letter that an earlier process wrote

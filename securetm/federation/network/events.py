@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
 from securetm.errors import Misuse
+
+LONGEST_FACT = 200  # characters
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,12 @@ class NetworkEvents:
 
     def carried(self, party: str, received: int, sent: int) -> None:
         """Called at a party's end when a message has passed as a whole, with its bytes."""
+
+
+def event_line(event: str, names: Iterable[str], facts: Mapping[str, Any]) -> str:
+    """One line of a log, as JSON: when it was, the event, and these facts in their order; a text is cut."""
+    cut = {name: fact[:LONGEST_FACT] if isinstance(fact := facts[name], str) else fact for name in names}
+    return json.dumps({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, **cut})
 
 
 class Rejection(Misuse):

@@ -20,7 +20,7 @@ from securetm.corpus.public_words import ranked_words
 from securetm.errors import Refused
 from securetm.federation.party.session import JoinedSession
 from securetm.federation.party.state import PartyState
-from securetm.federation.questions import MARKS, WORDS_KEY, digest_of_arrays, share_identity
+from securetm.federation.questions import FEWEST_PARTIES, MARKS, WORDS_KEY, digest_of_arrays, share_identity
 from securetm.federation.refusal_errors import AnotherList, BadState, QuestionNotAllowed, WrongRound
 from securetm.federation.shared_words import (
     CELLS,
@@ -34,7 +34,7 @@ from securetm.federation.shared_words import (
     words_key,
 )
 from securetm.federation.wire import wire
-from securetm.models.questions.hidden_words import KEY, WIDTH, FoundCells, cell_name, hashed
+from securetm.models.questions.hidden_words import KEY, PARTS, WIDTH, FoundCells, cell_name, hashed, is_cell_name
 from securetm.models.questions.word_sketch import LONGEST, fits
 from securetm.plans.agreement import Agreement
 from securetm.plans.profiles import BLIND
@@ -128,10 +128,10 @@ def _said_cells(own: PartyState, state: State) -> FoundCells:
     fine = set(state) == {CELLS, TOTALS} and cells.dtype == totals.dtype == np.int64 and cells.ndim == 1
     if not fine or totals.shape != (len(cells), WIDTH) or not 1 <= len(cells) <= own.agreement.plan.vocabulary.max_words:
         raise BadState("the columns have no such form")
-    if (np.diff(cells) <= 0).any() or cells[0] < 0 or cells[-1] >= own.questions.most_cells:
+    if (np.diff(cells) <= 0).any() or cells[0] < 0 or cells[-1] >= own.questions.buckets * PARTS:
         raise BadState("the columns are out of order, or there are no such ones")
     choice = own.agreement.plan.vocabulary
-    if (totals[:, 0] < choice.min_documents).any() or (totals[:, 1] < own.questions.fewest_parties).any():
+    if (totals[:, 0] < choice.min_documents).any() or (totals[:, 1] < FEWEST_PARTIES).any():
         raise BadState("a column is of words in fewer documents, or at fewer parties, than the plan says")
     return FoundCells(cells, totals)
 
@@ -187,8 +187,10 @@ def check_columns(columns: tuple[str, ...], own: PartyState) -> None:
     """Refuses columns other than those that the parties named; behind noise, any that are none."""
     if not own.questions.key:
         raise BadState("the parties share no key yet")
-    named = _named(own.store)
-    known = columns == tuple(sorted(named)) if own.agreement.budget is None else own.questions.are_columns(columns)
+    if own.agreement.budget is None:
+        known = columns == tuple(sorted(_named(own.store)))
+    else:
+        known = all(is_cell_name(name, own.questions.buckets) for name in columns)
     if not known:
         raise BadState("the columns are not those that the parties named")
 

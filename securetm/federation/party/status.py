@@ -5,16 +5,14 @@ Several threads write here, and a view reads. It draws nothing.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from securetm.errors import Refused
-from securetm.federation.network.events import NetworkEvents
+from securetm.federation.network.events import NetworkEvents, event_line
 from securetm.federation.party.failure_log import Failure
 from securetm.federation.party.state import PartyWatch
 
@@ -31,15 +29,11 @@ LOGGED: Mapping[str, tuple[str, ...]] = {
     "warned": ("reason",),
     "finished": ("rounds",),
 }
-LONGEST_FACT = 200  # characters
 
 
 def log_line(event: str, facts: Mapping[str, Any]) -> str:
     """One line of JSON, in the form of a coordinator's log."""
-    at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    shown = {name: facts[name] for name in LOGGED[event]}
-    cut = {name: fact[:LONGEST_FACT] if isinstance(fact, str) else fact for name, fact in shown.items()}
-    return json.dumps({"at": at, "event": event, **cut})
+    return event_line(event, LOGGED[event], facts)
 
 
 @dataclass

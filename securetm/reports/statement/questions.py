@@ -17,6 +17,7 @@ from securetm.auditing.record import BROKEN, DOCUMENT, HELD, NOT_TESTED, OPEN, S
 from securetm.auditing.regulators import CRITERIA, NOT_TRIED, SCOPES, anonymity_of, bearing_on, outcome_of
 from securetm.contracts import Claim, Profile, Unit
 from securetm.mechanisms.noising import PRIVATE
+from securetm.reports.audits.threats import rests_on_refusing
 from securetm.reports.audits.wording import SHARE, figure, ideal, scale_of, tries
 from securetm.reports.statement.guesses import MOST_RIGHT
 from securetm.reports.texts import said, sentence
@@ -188,7 +189,6 @@ class SignedReport:
 
 
 COORDINATOR, PARTY, READER = "coordinator", "party", "model reader"
-_ABOUT_LIES = ("cannot speak for a party", "cannot show parties different cohorts")  # promises that say nothing of reading
 _TWO = 2
 
 
@@ -286,7 +286,7 @@ def answered(
     `limit` is what the budget proves of whoever gets the model, where it is promised against them; `weak`: hardly anything.
     """
     held_against = [one for one in claims if one.against == question.adversary and one.colluding >= question.colluding]
-    about = [one for one in held_against if question.active or one.what not in _ABOUT_LIES]
+    about = [one for one in held_against if question.active or not rests_on_refusing(one)]  # that says nothing of reading
     made = [] if question.active and not active else about
     fitting = [one for one in attempts if not one.finding.attempt.baseline and question.tried_by(one.finding)]
     by_place = ([one for one in fitting if one.place == place] for place in PLACES)

@@ -152,7 +152,7 @@ def _of_sheet(path: Path) -> Compared:
         if not beside.is_file():
             missing = strict or name not in (MODEL, TOPICS)
             (changed if missing else absent).append(f"{name} is not here" if missing else name)
-        elif _sha256(beside) != digest:
+        elif sha256_of(beside) != digest:
             changed.append(f"{name} is not the file that {path.name} speaks of: its SHA-256 is another one")
         else:
             same.append(name)
@@ -165,7 +165,7 @@ def _at_odds(path: Path, marks: Marks) -> Iterator[str]:
     statement = next((name for name, digest in marks.files.items() if digest == marks.statement), "")
     if not statement:
         yield f"{path.name} speaks of no file that is its statement"
-    elif (facts := path.with_name(Path(statement).name)).is_file() and _sha256(facts) == marks.statement:
+    elif (facts := path.with_name(Path(statement).name)).is_file() and sha256_of(facts) == marks.statement:
         released = json.loads(facts.read_bytes())["files"]
         yield from (
             f"{path.name} and {statement} name different files {name}"
@@ -180,8 +180,9 @@ def _at_odds(path: Path, marks: Marks) -> Iterator[str]:
                 yield f"{name} is the annex of another statement"
 
 
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file; empty where there is none."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
 def show_compared(found: Compared, to: Console) -> None:

@@ -56,6 +56,7 @@ from securetm.reports.statement.questions import (
     plain_lie,
     plain_measure,
 )
+from securetm.reports.statement.seal import sha256_of
 from securetm.reports.texts import said, sentence
 
 _BARE = "open"  # the profile without protection
@@ -219,7 +220,7 @@ def _of_run(path: Path) -> ReportSources:
         folder.keys,
         spent,
         _digest_of_run(path),
-        _sha256(folder.model),
+        sha256_of(folder.model),
         _channels(folder),
         with_content=folder.with_content,
         audits=_audits(path),
@@ -242,7 +243,8 @@ def _documents_of(plan: Plan, federation: str) -> str:
 
 def released_files(path: Path) -> dict[str, str]:
     """The files that are released, without the statement about them."""
-    return {name: _sha256(path / RELEASE / name) for name in (MODEL, TOPICS) if (path / RELEASE / name).is_file()}
+    files = {name: sha256_of(path / RELEASE / name) for name in (MODEL, TOPICS)}
+    return {name: digest for name, digest in files.items() if digest}
 
 
 def _digest_of_run(path: Path) -> str:
@@ -252,10 +254,6 @@ def _digest_of_run(path: Path) -> str:
     kept = read_digests(path)
     files = {name: digest for name, digest in {**kept.files, **kept.rows}.items() if not name.startswith(ADDED)}
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
-
-
-def _sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
 
 def _channels(folder: RunFolder) -> tuple[tuple[str, int, int], ...]:
@@ -272,7 +270,7 @@ def _channels(folder: RunFolder) -> tuple[tuple[str, int, int], ...]:
 
 
 def _audits(path: Path) -> tuple[tuple[Audit, str], ...]:
-    return tuple((read_record(one), _sha256(one)) for one in sorted((path / AUDITS).glob("*.json")))
+    return tuple((read_record(one), sha256_of(one)) for one in sorted((path / AUDITS).glob("*.json")))
 
 
 # ---- what a party has at home --------------------------------------------------------------------------------------
@@ -284,7 +282,7 @@ _PUBLIC = ("federation", "run", "party", "agreement", "roster", "rounds", "ended
 
 
 def _of_party(path: Path) -> ReportSources:
-    report, model = read_json(path / REPORT), _sha256(released_model(path))
+    report, model = read_json(path / REPORT), sha256_of(released_model(path))
     try:
         check_plan_of(str(path / REPORT), report["plan"])
         plan, spent = decode(report["plan"], str(path / REPORT)), report["spent"]

@@ -28,7 +28,7 @@ from securetm.reports.pages import in_html
 from securetm.reports.statement.annex import annex, annex_foot, bind, signed_report
 from securetm.reports.statement.pdf import check_library, has_library, in_pdf
 from securetm.reports.statement.questions import SignedReport
-from securetm.reports.statement.seal import HTML, MARKDOWN, PDF, STATEMENT, annex_marks, sealed
+from securetm.reports.statement.seal import HTML, MARKDOWN, PDF, STATEMENT, annex_marks, sealed, sha256_of
 from securetm.reports.statement.sources import released_files, sources_of
 from securetm.reports.statement.statement import Statement, sheet, statement_on
 from securetm.runs.finished import FederationResult
@@ -114,7 +114,7 @@ def write_signed_report(run: Path, html: Path | None, pdf: Path | None, markdown
     if wanted:
         first = next(iter(wanted.values()))
         technical = list(_technical(audits, first, examples, annex_foot(digest, day), annex_marks(digest)))
-        report = replace(report, annexes={path.name: _sha256(path.read_bytes()) for path in technical})
+        report = replace(report, annexes={path.name: sha256_of(path) for path in technical})
         files += [("The annex", path) for path in technical]
     second = bind(annex(report), digest, day)
     for form, path in wanted.items():
