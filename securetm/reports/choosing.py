@@ -82,6 +82,7 @@ class PlanNotes:
     epsilon: float = 0.0  # that may be spent; 0: the profile's, or the largest below securetm's own limit on guesses
     public: str = ""  # why the list of words in a file is public
     noise: float = 0.0  # of a round, where several trainings share the budget; 0: as epsilon says
+    allowed: float = 0.0  # epsilon that may be spent, where several trainings can share less; 0: they share all of it
     spoken: str = ""  # the code of the documents' language, where it is seen and no English, and nobody names one
     surely: bool = False  # whether no single document decides that
     has_parties: bool = False  # whether a column of the documents names who holds each
@@ -186,7 +187,8 @@ def _privacy(answers: Answers, profile: Profile, notes: PlanNotes, said: dict[st
     assert profile.budget is not None
     delta, several = delta_for(answers, profile.budget.delta), answers.trainings > 1
     together = f"of all {answers.trainings} trainings on these documents together" if several else "of all rounds together"
-    said["privacy.epsilon"] = f"{together}: the noise follows from it"
+    more = f"; of {notes.allowed:g} that may be spent, so many can share no more" if notes.allowed else ""
+    said["privacy.epsilon"] = f"{together}: the noise follows from it{more}"
     if delta != profile.budget.delta:
         said["privacy.delta"] = "below 1 over the number of documents"
     whom = "every document must name its person" if answers.unit is Unit.PERSON else "no person has two documents"
@@ -242,7 +244,7 @@ def chosen(answers: Answers, notes: PlanNotes) -> dict[str, Any]:
     """Everything that the command prints, writes and gives as JSON."""
     choice = choose(answers, _place)
     profile = choice.chosen
-    notes = notes.under(profile) if profile else notes
+    notes = _shared(answers, profile, notes.under(profile)) if profile else notes
     told = explain(profile.name, dealt_out(answers, profile)) if profile else {}
     best = _best(answers, profile, notes) if profile else None
     made = _made(answers, profile, notes, best) if profile else None
@@ -285,6 +287,18 @@ class _Made:
     agreement: Agreement
     expected: Forecast | None
     noise: float = 0.0  # of a round, where several trainings share the budget
+
+
+def _shared(answers: Answers, profile: Profile, notes: PlanNotes) -> PlanNotes:
+    """The notes with as much of epsilon as so many trainings can share."""
+    if answers.trainings == 1 or not hides_documents(profile.budget):
+        return notes
+    from securetm.federation.budget.prices import epsilon_for_runs
+
+    best, whole = _best(answers, profile, notes), epsilon_for(answers, profile, notes)
+    agreement = agree(plan_of(answers, profile, notes, best.setting if best and best.held_out else None)[0].plan)
+    epsilon = epsilon_for_runs(agreement, dealt_out(answers, profile), answers.trainings)
+    return replace(notes, epsilon=epsilon, allowed=whole) if epsilon < whole else notes
 
 
 def _made(answers: Answers, profile: Profile, notes: PlanNotes, best: Forecast | None) -> _Made:
@@ -393,6 +407,7 @@ def _spent(answers: Answers, profile: Profile, notes: PlanNotes, made: _Made) ->
     epsilon = epsilon_for(answers, profile, notes) if by_rounds else budget.epsilon
     one = _epsilon_of_one(answers, profile, notes) if by_rounds else epsilon
     several = {"trainings": answers.trainings, "epsilon_of_one": one, "noise": made.noise or None}
+    several["allowed"] = notes.allowed or None
     return {"epsilon": epsilon, "delta": delta_for(answers, budget.delta), "unit": answers.unit.value, **several}
 
 

@@ -274,6 +274,18 @@ def test_a_list_in_a_file_is_public_for_a_reason_that_the_plan_has(tmp_path: Pat
     assert securetm("choose", *SIZES, *READER, "--language", "english", "--public", f"vocabulary={why}").code == 2
 
 
+def test_of_a_large_budget_several_trainings_take_what_they_can_share() -> None:
+    """The chance of a false answer counts e^epsilon times, so a ledger admits no three runs that spend 50 together."""
+    said = securetm("choose", *SIZES, *FEARS, "--trainings", "3", "--epsilon", "50", "--json")
+    assert said.code == 0, said.err
+    spent, read = said.json["spent"], tomllib.loads(said.json["plan"])
+    assert 20 < spent["epsilon"] == read["privacy"]["epsilon"] < spent["allowed"] == 50
+    assert read["privacy"]["noise"] == spent["noise"] < 1
+    assert "of 50 that may be spent, so many can share no more" in said.json["plan"]
+    shown = securetm("choose", *SIZES, *FEARS, "--trainings", "3", "--epsilon", "50").out
+    assert "so many can share no more" in " ".join(shown.replace("│", " ").split())
+
+
 @pytest.mark.slow
 def test_the_budget_of_the_plan_lasts_for_as_many_trainings_as_were_said(tmp_path: Path) -> None:
     """A ledger for all runs admits each of them with all its rounds, and no round of one more."""

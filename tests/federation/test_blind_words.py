@@ -80,7 +80,7 @@ def blind(**more: object) -> Plan:
 @pytest.fixture
 def with_rare(five: Mapping[str, Corpus]) -> Mapping[str, Corpus]:
     south = five["south"]
-    texts = [" ".join(np.repeat(south.vocabulary, row.toarray().ravel())) for row in south.counts[:40]]
+    texts = texts_of(south)[:40]
     return {**five, "south": Corpus.from_strings([*texts, *[f"court {RARE} judge"] * 12], name="south")}
 
 
@@ -425,6 +425,26 @@ def test_behind_noise_parties_find_their_own_words_and_tell_nobody(five: Mapping
     assert parties.shared == [SHARE_KEY]
 
 
+def test_behind_noise_a_word_of_almost_all_documents_is_left_out_where_their_number_is_told(
+    five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    everywhere = {name: Corpus.from_strings(["matter " + text for text in texts_of(one)]) for name, one in five.items()}
+    told = {"documents": sum(map(len, everywhere.values()))}
+    for share, documents, there in ((0.5, told, False), (1.0, told, True), (0.5, {}, True)):
+        plan = noised(vocabulary__max_share=share, **{f"training__{name}": number for name, number in documents.items()})
+        folder = begin(tmp_path / f"run-{share}-{bool(documents)}", plan, everywhere)
+        parties = parties_of(folder)
+        coordinated(folder, parties)
+        shown = (folder.party("south") / "vocabulary.txt").read_text("utf-8").split("\n")
+        parties.close()
+        assert ("matter" in shown) is there, (share, documents)
+        assert "court" in shown
+
+
+def texts_of(corpus: Corpus) -> list[str]:
+    return [" ".join(np.repeat(corpus.vocabulary, row.toarray().ravel())) for row in corpus.counts]
+
+
 def test_too_few_documents_are_refused_before_anything_is_spent(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     folder = begin(tmp_path / "run", noised(0.5), five)
     with pytest.raises(Mistake, match="no word can be found"):
@@ -448,7 +468,7 @@ def test_too_few_columns_end_a_run_before_the_rest_is_spent(five: Mapping[str, C
     parties.close()
 
 
-def noised(epsilon: float = 60.0) -> Plan:
+def noised(epsilon: float = 60.0, **more: object) -> Plan:
     """With so little noise that words of a few hundred documents are found."""
-    more = {"model": {"name": "moments", "n_topics": 2}, "privacy": {"epsilon": epsilon}}
-    return blind(profile="dp-distributed", training__rounds=1, **more)
+    model = {"model": {"name": "moments", "n_topics": 2}, "privacy": {"epsilon": epsilon}}
+    return blind(profile="dp-distributed", training__rounds=1, **model, **more)

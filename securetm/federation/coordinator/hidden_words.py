@@ -28,6 +28,7 @@ from securetm.federation.shared_words import (
 from securetm.federation.store import named
 from securetm.models.questions.hidden_words import SHARES, BucketSearch, cell_name
 from securetm.models.questions.word_sketch import fits
+from securetm.models.questions.word_sums import share_of_documents
 from securetm.sessions.group_key import SecretCoordinatorSetup
 from securetm.sessions.identities import PinnedRoster
 from securetm.sessions.names import NamesCoordinatorExchange, NamesDisagree
@@ -83,11 +84,14 @@ def _tell_names(rounds: Rounds, about: State, most: int) -> Array:
 
 
 def _noised(rounds: Rounds) -> tuple[str, ...]:
-    """Columns that stand out of noised sums. What was opened is kept before the next sum is asked for."""
-    search = BucketSearch(rounds.questions.buckets)
+    """Columns that stand out of noised sums, but what is in too many documents. What was opened is kept before the next sum."""
+    search, plan = BucketSearch(rounds.questions.buckets), rounds.agreement.plan
     for number in range(len(SHARES)):
         search.take(rounds.ask_and_keep(SUM_OF_BUCKETS.format(number), BUCKET_SUMS, search.about))
-    cells, weights = search.found(rounds.agreement.plan.vocabulary.max_words)
+    cells, weights = search.found(plan.vocabulary.max_words)
+    if plan.training.units:  # else nobody knows how many documents there are
+        fine = share_of_documents(weights, plan.training.units) <= plan.vocabulary.max_share
+        cells, weights = cells[fine], weights[fine]
     rounds.frequencies = weights / max(weights.sum(), 1e-300) if len(weights) else None
     return tuple(cell_name(cell) for cell in cells.tolist())
 
