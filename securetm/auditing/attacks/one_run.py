@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
+from scipy.special import nctdtr, ndtr, ndtri
 
 from securetm.answers.route import Route
 from securetm.auditing.attack import EVERY_MODEL, Attack, Challenge, Effort, Estimate, GroundTruth, Score
@@ -186,8 +187,6 @@ def curve_refutes(canaries: int, guesses: int, correct: int, mu: float, doubt: f
     that of (guesses - j) P(j)/m. The curve says how much `wrong` must grow below each `j`. If all probabilities come to more
     than 1, there is no such run.
     """
-    from scipy.special import ndtr, ndtri
-
     if guesses == 0:
         return False
     whole = guesses / canaries
@@ -249,8 +248,6 @@ def score_shift(scores: Array, coins: Array, confidence: float) -> tuple[float, 
 
 def _noncentral(statistic: float, free: int, chance: float) -> float:
     """The noncentrality, from 0 on, at which such a statistic or a smaller one has this chance. It falls in the chance."""
-    from scipy.special import nctdtr
-
     most = MOST_SHIFT * math.sqrt(free + 2) / 2
     if statistic > 2 * most:
         return most

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import bdtrc, gammaln, log_ndtr, ndtr, ndtri
 
 from securetm.auditing.record import Curve
 from securetm.auditing.verdicts import clopper_pearson
@@ -69,8 +70,6 @@ def direct_epsilon(errors: ErrorCounts, delta: float, confidence: float) -> floa
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """The delta of Gaussian noise of deviation 1 on a sum that moves by mu (Balle and Wang 2018)."""
-    from scipy.special import log_ndtr
-
     if mu <= 0 or math.isinf(away := epsilon / mu):
         return 0.0
     first, second = (float(log_ndtr(middle - away)) for middle in (mu / 2, -mu / 2))
@@ -93,8 +92,6 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
 def shift(true: float, false: float) -> float:
     """The distance of two normal distributions of deviation 1 if one test has such rates."""
-    from scipy.special import ndtri
-
     return float(ndtri(true) - ndtri(false)) if true > false else 0.0
 
 
@@ -120,8 +117,6 @@ def ideal_gaussian(runs: int, mu: float, delta: float, confidence: float) -> flo
 
 
 def _expected(runs: int, at: float, mu: float) -> ErrorCounts:
-    from scipy.special import ndtr
-
     return ErrorCounts(math.floor(runs * ndtr(mu - at)), runs, math.ceil(runs * ndtr(-at)), runs)
 
 
@@ -138,8 +133,6 @@ def one_run_chance(canaries: int, guesses: int, correct: int, epsilon: float, de
     A fair coin decided about each canary, and there is one guess about each of `guesses` of them. Under pure epsilon the number
     of right guesses is at most binomial with e^epsilon / (1 + e^epsilon). For each canary, delta may raise this tail.
     """
-    from scipy.special import bdtrc
-
     if correct == 0:
         return 1.0
     right = 1 / (1 + math.exp(-epsilon))
@@ -158,8 +151,6 @@ def _binomial(tries: int, epsilon: float) -> Array:
 
 @lru_cache(maxsize=64)
 def _log_choices(tries: int) -> Array:
-    from scipy.special import gammaln
-
     hits = np.arange(tries + 1)
     found: Array = gammaln(tries + 1) - gammaln(hits + 1) - gammaln(tries - hits + 1)
     return found
@@ -190,8 +181,6 @@ def ideal_correct(canaries: int, guesses: int, mu: float) -> int:
 
     Half of the guesses are about the highest scores, half about the lowest. By symmetry both halves are right equally often.
     """
-    from scipy.special import ndtr
-
     if mu <= 0:
         return guesses // 2
     share = guesses / (2 * canaries)

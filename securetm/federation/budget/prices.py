@@ -9,10 +9,11 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from securetm.accounting.calculator.runs_ahead import RunsAhead, Spending
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.composition import total
 from securetm.accounting.ledger.privacy_filter import ALONE
@@ -29,9 +30,6 @@ from securetm.plans.origins import check_units
 from securetm.plans.profiles import BLIND, cohort_of, count_of_parties
 from securetm.settings import require
 from securetm.wording import upward
-
-if TYPE_CHECKING:
-    from securetm.accounting.calculator.runs_ahead import Spending
 
 FINEST, COARSEST = 0.05, 1000.0  # noise multipliers that are tried
 
@@ -131,8 +129,6 @@ class PlannedSpending:
 
     def spending(self) -> Spending:
         """What one of several runs spends at a noise."""
-        from securetm.accounting.calculator.runs_ahead import Spending  # of which a run by itself has no use
-
         return Spending(
             lambda noise: replace(self.at(noise), words=None).spends(), (self.words,) if self.words else (), self.possible
         )
@@ -222,8 +218,6 @@ def _written_alike(noise: float) -> float:
 
 def noise_for_runs(agreement: Agreement, parties: int, runs: int) -> float:
     """The least noise of a round with which so many runs over the same documents fit into the agreement's budget."""
-    from securetm.accounting.calculator.runs_ahead import RunsAhead
-
     run = PlannedSpending(with_words_noise(agreement), parties)
     assert agreement.budget is not None
     return RunsAhead(agreement.budget, run.spending()).least_noise(runs)
@@ -238,8 +232,6 @@ def epsilon_for_runs(agreement: Agreement, parties: int, runs: int) -> float:
     The chance that an answer is not as its mechanism says counts e^epsilon times, so there is a largest epsilon that several
     runs can add up to.
     """
-    from securetm.accounting.calculator.runs_ahead import RunsAhead
-
     assert agreement.budget is not None
     epsilon = whole = agreement.budget.epsilon
     while epsilon > 1:
@@ -253,7 +245,6 @@ def epsilon_for_runs(agreement: Agreement, parties: int, runs: int) -> float:
 
 def epsilon_of_one(budget: Budget, runs: int) -> float:
     """What each of so many runs spends, if it were the only one. Rounds of Gaussian noise are as one round of less noise."""
-    from securetm.accounting.calculator.runs_ahead import RunsAhead, Spending
     from securetm.contracts.events import GaussianDpEvent
 
     one = Spending(lambda noise: (Spend(GaussianDpEvent(noise)),))
