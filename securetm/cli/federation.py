@@ -205,14 +205,14 @@ def _terminated_like_ctrl_c() -> Iterator[None]:
 @contextmanager
 def _shown(choice: CoordinatorChoice, serving: Serving, out: Output, *, dashboard: bool) -> Iterator[None]:
     """Shows how the run stands: metrics, status page, and the terminal."""
-    from securetm.federation.coordinator.pages import LocalPages, metrics_page
+    from securetm.federation.coordinator.pages import LocalPages, RunMetrics, metrics_page
     from securetm.reports.federation import live_picture, status_pages
 
     facts = serving.status.facts
     with ExitStack() as opened:
         if choice.metrics:
             host, _, port = str(choice.metrics).rpartition(":")
-            pages = {"/metrics": metrics_page(facts)}
+            pages = {"/metrics": metrics_page(RunMetrics(facts))}
             opened.enter_context(LocalPages(pages, int(port), host or "127.0.0.1"))
         if choice.status:
             opened.enter_context(LocalPages(status_pages(facts), choice.status))

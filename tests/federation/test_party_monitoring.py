@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from securetm.cli.operations.monitoring import facts_of
-from securetm.federation.coordinator.pages import metrics_page, party_metrics_page
+from securetm.federation.coordinator.pages import PartyMetrics, RunMetrics, metrics_page
 from securetm.federation.coordinator.status import EventLog, RunStatus
 from securetm.federation.party.failure_log import Failure
 from securetm.federation.party.status import LOGGED, JoinStatus, log_line
@@ -71,7 +71,7 @@ def told(keys: Path, tmp_path: Path) -> tuple[JoinStatus, object]:
 
 def test_metrics_and_status_say_how_the_run_stands(told: tuple[JoinStatus, object]) -> None:
     _, facts = told
-    text = party_metrics_page(facts)()[1].decode()  # type: ignore[arg-type]
+    text = metrics_page(PartyMetrics(facts))()[1].decode()  # type: ignore[arg-type]
     for line in (
         "securetm_party_connected 0.0",
         "securetm_party_rounds 4.0",
@@ -98,10 +98,9 @@ BOARD = Path(__file__).resolve().parents[2] / "deploy" / "grafana" / "federation
 
 
 def test_rules_and_board_ask_for_metrics_that_there_are(told: tuple[JoinStatus, object], tmp_path: Path) -> None:
-    of_a_party = party_metrics_page(told[1])()[1].decode()  # type: ignore[arg-type]
-    of_a_coordinator = metrics_page(RunStatus("clinics", "lda", "masked", NAMES, EventLog(tmp_path / "log")).facts)()[
-        1
-    ].decode()
+    of_a_party = metrics_page(PartyMetrics(told[1]))()[1].decode()  # type: ignore[arg-type]
+    served = RunStatus("clinics", "lda", "masked", NAMES, EventLog(tmp_path / "log"))
+    of_a_coordinator = metrics_page(RunMetrics(served.facts))()[1].decode()
     known = set(re.findall(r"^(?:# TYPE )?(securetm_[a-z_]+)", of_a_party + of_a_coordinator, re.MULTILINE))
     asked = set(re.findall(r"\bsecuretm_[a-z_]+", RULES.read_text("utf-8") + BOARD.read_text("utf-8")))
     assert asked <= known

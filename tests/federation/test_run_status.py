@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from securetm.contracts import Answer
 from securetm.federation.coordinator import status as event_log
-from securetm.federation.coordinator.pages import metrics_page
+from securetm.federation.coordinator.pages import RunMetrics, metrics_page
 from securetm.federation.coordinator.status import AWAY, CONNECTED, EVENTS, OTHERS, TRAINING, EventLog, RunStatus
 from securetm.federation.network.events import LONGEST_FACT
 
@@ -90,7 +90,7 @@ def test_metrics_are_of_all_parties_together(status: RunStatus) -> None:
     status.begins_session(0, 10)
     one_round(status, 1)
     status.objected("south", "OutOfTurn")
-    kind, content = metrics_page(status.facts)()
+    kind, content = metrics_page(RunMetrics(status.facts))()
     families = list(text_string_to_metric_families(content.decode()))
     found = {(one.name, *one.labels.values()): one.value for family in families for one in family.samples}
     assert kind.startswith("text/plain")

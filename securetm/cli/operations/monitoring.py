@@ -46,7 +46,7 @@ def monitored(joining: Joining, status: JoinStatus, chosen: Monitoring) -> Itera
     if not (chosen.metrics or chosen.status):
         yield
         return
-    from securetm.federation.coordinator.pages import LocalPages, party_metrics_page
+    from securetm.federation.coordinator.pages import LocalPages, PartyMetrics, metrics_page
     from securetm.reports.federation import party_status_page, status_pages
 
     facts = facts_of(joining, status)
@@ -56,7 +56,8 @@ def monitored(joining: Joining, status: JoinStatus, chosen: Monitoring) -> Itera
             from securetm.settings import require
 
             require(port.isascii() and port.isdigit(), "", "--metrics", chosen.metrics, "must be PORT or ADDRESS:PORT")
-            opened.enter_context(LocalPages({"/metrics": party_metrics_page(facts)}, int(port), host or "127.0.0.1"))
+            pages = {"/metrics": metrics_page(PartyMetrics(facts))}
+            opened.enter_context(LocalPages(pages, int(port), host or "127.0.0.1"))
         if chosen.status:
             opened.enter_context(LocalPages(status_pages(facts, party_status_page), chosen.status))
         yield

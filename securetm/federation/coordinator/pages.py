@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from operator import itemgetter
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -145,7 +145,8 @@ def _packed(
     return "\r\n".join((*lines, "", "")).encode() + (b"" if head else content)
 
 
-Told = Callable[[], Mapping[str, Any]]  # the facts of a served run (RunStatus.facts)
+Told = Callable[[], Mapping[str, Any]]  # the facts of a served run (RunStatus.facts), or of a party (JoinStatus.facts)
+Counted = tuple[str, str, str, Mapping[str, int]]
 _GAUGES: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float | None]], ...] = (
     ("rounds", "Rounds of training that led to the present model.", itemgetter("done")),
     ("rounds_planned", "Most rounds of the plan.", itemgetter("of")),
@@ -159,32 +160,38 @@ _GAUGES: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float | None]], ...
 
 
 @dataclass(eq=False)
-class FactsCollector(Collector):
-    """Turns the facts as they are now into metrics."""
+class RunMetrics(Collector):
+    """Turns the facts of a served run, as they are now, into metrics."""
 
     facts: Told
+    prefix: ClassVar[str] = "securetm_"
+    gauges: ClassVar = _GAUGES
 
     def collect(self) -> Iterator[Metric]:
         """Yields every metric."""
         facts = self.facts()
-        for name, what, value_in in _GAUGES:
+        for name, what, value_in in self.gauges:
             if (value := value_in(facts)) is not None:
-                yield GaugeMetricFamily(f"securetm_{name}", what, value)
-        yield CounterMetricFamily("securetm_waves", "Waves of messages to the parties.", facts["waves"])
-        carried = CounterMetricFamily("securetm_bytes", "Bytes of messages that passed.", labels=["direction"])
-        for direction in ("up", "down"):
-            carried.add_metric([direction], facts[f"bytes_{direction}"])
-        yield carried
-        refused = CounterMetricFamily("securetm_refusals", "Refusals by their name.", labels=["name"])
-        for name, times in sorted(facts["refusals"].items()):
-            refused.add_metric([name], times)
-        yield refused
+                yield GaugeMetricFamily(self.prefix + name, what, value)
+        for name, what, label, counts in self.counted(facts):
+            family = CounterMetricFamily(self.prefix + name, what, labels=[label] if label else [])
+            for one, times in sorted(counts.items()):
+                family.add_metric([one] if label else [], times)
+            yield family
+
+    def counted(self, facts: Mapping[str, Any]) -> tuple[Counted, ...]:
+        """What only grows: its name, what it is, the label by which it is counted, and the counts."""
+        return (
+            ("waves", "Waves of messages to the parties.", "", {"": facts["waves"]}),
+            ("bytes", "Bytes of messages that passed.", "direction", {"up": facts["bytes_up"], "down": facts["bytes_down"]}),
+            ("refusals", "Refusals by their name.", "name", facts["refusals"]),
+        )
 
 
-def metrics_page(facts: Told) -> Callable[[], Page]:
+def metrics_page(metrics: Collector) -> Callable[[], Page]:
     """Returns a page with these metrics as they are when it is asked for."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(FactsCollector(facts))
+    registry.register(metrics)
     return lambda: (CONTENT_TYPE_LATEST, generate_latest(registry))
 
 
@@ -204,30 +211,16 @@ _OF_A_PARTY: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float | None]],
 
 
 @dataclass(eq=False)
-class PartyCollector(Collector):
+class PartyMetrics(RunMetrics):
     """Turns what a party's operator may read into metrics."""
 
-    facts: Told
+    prefix: ClassVar[str] = "securetm_party_"
+    gauges: ClassVar = _OF_A_PARTY
 
-    def collect(self) -> Iterator[Metric]:
-        """Yields every metric."""
-        facts = self.facts()
-        for name, what, value_in in _OF_A_PARTY:
-            if (value := value_in(facts)) is not None:
-                yield GaugeMetricFamily(f"securetm_party_{name}", what, value)
-        for name, what, label, counts in (
+    def counted(self, facts: Mapping[str, Any]) -> tuple[Counted, ...]:
+        """Answers, refusals and bytes of this party alone."""
+        return (
             ("answers", "Answers by the question.", "question", facts["answers"]),
             ("refusals", "Refusals and failures by their name.", "name", facts["refusals"]),
             ("bytes", "Bytes of messages that passed.", "direction", {"up": facts["bytes_up"], "down": facts["bytes_down"]}),
-        ):
-            family = CounterMetricFamily(f"securetm_party_{name}", what, labels=[label])
-            for one, times in sorted(counts.items()):
-                family.add_metric([one], times)
-            yield family
-
-
-def party_metrics_page(facts: Told) -> Callable[[], Page]:
-    """Returns a page with a party's metrics as they are when it is asked for."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(PartyCollector(facts))
-    return lambda: (CONTENT_TYPE_LATEST, generate_latest(registry))
+        )
