@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
@@ -18,6 +17,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, ClassVar, dataclass_transform
 
+from securetm.data_classes import dataclass, fields
 from securetm.wording import downward, upward
 
 MISUSE = 2

@@ -6,11 +6,11 @@ Listing names imports no part. A part is imported and checked against its contra
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
 
+from securetm.data_classes import dataclass, is_dataclass
 from securetm.errors import Failed, Mistake, NotFound, SecuretmError
 from securetm.extras import missing_extra
 

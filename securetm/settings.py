@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from securetm.data_classes import dataclass
 from securetm.errors import BadSetting, Misuse, NoSuchPath, NotFound, SettingMistakes, Unreadable, UnreadableToml
 
 T = TypeVar("T")
@@ -67,7 +68,7 @@ def parsed_toml(content: bytes, where: str) -> dict[str, Any]:
         raise UnreadableToml(where, str(problem)) from problem
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Limit:
     """What a setting may be beyond its type; it stands in the annotation of the setting."""
 

@@ -6,12 +6,12 @@ They are data read from TOML. Nothing here knows how a claim is kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
 from securetm.contracts import Adversary, Claim, Requirement, ThreatModel, Unit
+from securetm.data_classes import dataclass
 from securetm.errors import BadSetting
 from securetm.resources import named_toml, toml_names
 from securetm.settings import Limit, at_least, from_table, one_of, parsed_toml, placed, require, toml_bytes

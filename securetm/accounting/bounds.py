@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 
 from securetm.accounting.closed_forms import basic_epsilon, delta_of, epsilon_of, sensitivity_of
 from securetm.accounting.losses import composed_once, interval_for, rounding_of, split
 from securetm.accounting.renyi import ORDERS, curve_of, deltas_at, epsilons_at
 from securetm.accounting.spends import Leaves
+from securetm.data_classes import dataclass
 
 PLD, RDP, PURE, BOTH = "PLD", "RDP", "pure", "PLD + RDP"
 _SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of delta for the loss distribution, where both accountants are combined

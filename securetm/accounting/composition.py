@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from securetm.accounting.bounds import PLD, PURE, RDP, Bound, bounds_of
 from securetm.accounting.spends import Leaves, Spend, failure_probability_of, leaves_of, not_negative, probability, whole
+from securetm.data_classes import dataclass
 
 _ROUNDS = 200
 _STEP = 1e-6

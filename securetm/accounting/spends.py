@@ -6,10 +6,10 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
+from securetm.data_classes import dataclass, replace
 from securetm.errors import BadSetting, Mistake
 from securetm.extras import later
 

@@ -6,7 +6,6 @@ It is the baseline that every secure sum must equal and that every attack must b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -27,6 +26,7 @@ from securetm.contracts import (
     Store,
     Terms,
 )
+from securetm.data_classes import dataclass, replace
 from securetm.errors import NotInCohort, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange, CoordinatorSession, PartyExchange, PartySession
 from securetm.sessions.identities import PinnedRoster

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -31,6 +30,7 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
+from securetm.data_classes import dataclass, field, replace
 
 T = TypeVar("T")
 R = TypeVar("R")

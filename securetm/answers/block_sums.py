@@ -6,11 +6,10 @@ of two neighbours of the level below, and a node without a right neighbour is ca
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from securetm.contracts import Array
+from securetm.data_classes import dataclass, replace
 from securetm.errors import UnfitBlocks
 
 

@@ -7,7 +7,6 @@ It adds no noise of its own, records nothing and knows no transport.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -38,6 +37,7 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
+from securetm.data_classes import dataclass, replace
 from securetm.errors import Mismatch
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy import sparse
 from securetm.auditing.record import Curve, Example
 from securetm.auditing.views import REQUEST, VOCABULARY, AdversaryView, PublicFacts
 from securetm.contracts import Array, Budget, State, Terms, TopicModel
+from securetm.data_classes import dataclass, field
 from securetm.errors import Failed
 from securetm.federation.questions import TRAIN
 

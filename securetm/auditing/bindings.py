@@ -11,7 +11,6 @@ import ast
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 from securetm.auditing.attacks import ATTACKS
 from securetm.auditing.plans import Trial
+from securetm.data_classes import asdict, dataclass
 from securetm.resources import named_toml
 from securetm.settings import digest
 

@@ -12,7 +12,6 @@ import shlex
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +34,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
+from securetm.data_classes import dataclass, replace
 from securetm.errors import Mistake, NoSuchPath
 from securetm.mechanisms.noising import PRIVATE
 from securetm.models.lda.lda import LDA

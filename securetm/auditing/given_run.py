@@ -13,7 +13,6 @@ import time
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
 from itertools import islice
 from pathlib import Path
@@ -40,6 +39,7 @@ from securetm.auditing.verdicts import corrected
 from securetm.auditing.views import TOTAL, AdversaryView, NotTestable
 from securetm.contracts import Engine, State
 from securetm.corpus.corpus import Corpus
+from securetm.data_classes import dataclass, field
 from securetm.engines.local_pool import LocalPool
 from securetm.errors import Mistake
 from securetm.federation.folder import ADDED, RESULT, RunFolder, check_all, read_digests, reopen

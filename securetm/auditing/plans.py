@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 from securetm.auditing.attacks import attack_names, declared
 from securetm.contracts import ThreatModel
+from securetm.data_classes import dataclass, field
 from securetm.errors import NotFound
 from securetm.resources import named_toml, toml_names
 from securetm.settings import Limit, from_table, placed, read_toml, require, within

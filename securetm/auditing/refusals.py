@@ -9,7 +9,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -28,6 +27,7 @@ from securetm.auditing.runs import Demonstrations
 from securetm.auditing.views import TOTAL
 from securetm.contracts import Answer, Exchange, Roster, Sampling, State
 from securetm.corpus.corpus import Corpus
+from securetm.data_classes import dataclass, field, replace
 from securetm.errors import Refused, SecuretmError
 from securetm.federation.budget.signing import LedgerWitness
 from securetm.federation.budget.witness import head_of

@@ -9,7 +9,6 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 from securetm.auditing.attack import Attack, Effort, broken_attack
 from securetm.auditing.views import NotTestable
 from securetm.contracts import Answer, Array, Mechanism, RoundContext, Sampling, State, Terms
+from securetm.data_classes import dataclass, field, replace
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.folder import RunFolder
 from securetm.federation.party.party import Party

@@ -8,7 +8,6 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +41,7 @@ from securetm.auditing.refusals import tried_below_minimum, tried_violations
 from securetm.auditing.runs import Demonstrations, check_runs, place_for
 from securetm.auditing.trials import attack_texts, findings, how_again, is_for, left_out
 from securetm.auditing.verdicts import with_baseline
+from securetm.data_classes import dataclass, field
 from securetm.errors import Mistake
 from securetm.federation.folder import RunFolder, reopen
 from securetm.plans.profiles import read_profile

@@ -10,7 +10,6 @@ import math
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from securetm.auditing.plans import Trial
 from securetm.auditing.roles import HONEST, Corruption
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
+from securetm.data_classes import dataclass, field
 from securetm.errors import Mistake, SecuretmError
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import train

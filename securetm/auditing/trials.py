@@ -11,7 +11,6 @@ import platform
 import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
 from functools import partial
 from operator import attrgetter
@@ -33,6 +32,7 @@ from securetm.auditing.runs import Demonstrations, baseline_of, serves_itself
 from securetm.auditing.verdicts import corrected, with_baseline
 from securetm.auditing.views import MODEL, VOCABULARY, AdversaryView, NotTestable
 from securetm.contracts import Adversary, Budget
+from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
 from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder

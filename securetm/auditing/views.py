@@ -8,7 +8,6 @@ like any other; a ciphertext is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from securetm.aggregation.vectors import unpack_vector, wire_type
 from securetm.answers.clipped_sum import blocks_of
 from securetm.answers.route import compile_route
 from securetm.contracts import Adversary, Array, Domain, Profile, State, Terms, TopicModel
+from securetm.data_classes import dataclass, field
 from securetm.errors import SecuretmError
 from securetm.federation.questions import FREQUENCIES, HELD_OUT, MARKS, TRAIN, Questions
 from securetm.federation.shared_words import OpenedWords

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +12,7 @@ import typer
 from securetm.cli import options
 from securetm.cli.command import Output, command
 from securetm.cli.options import PassphraseFile
+from securetm.data_classes import asdict, dataclass
 from securetm.errors import BadSetting, Failed, Mistake, NoSuchPath
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +12,7 @@ import typer
 from securetm.cli import options
 from securetm.cli.budget_plan import EachPerson, Persons, PlanQuestion, Unit
 from securetm.cli.command import Group, OptionsOf, Output, command
+from securetm.data_classes import asdict, dataclass
 
 if TYPE_CHECKING:
     from securetm.accounting.calculator.budget_report import BudgetReport, Question

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
 from securetm.cli import options
+from securetm.data_classes import dataclass
 
 MOST_RUNS = 600
 _WORDS = ("once", "public")

@@ -6,7 +6,6 @@ The spends are those for which the profile's own parts account. No document is r
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,7 @@ from securetm.cli.run import run_to_type
 from securetm.contracts import NoiseBy, Unit
 from securetm.corpus.public_words import USUAL_LENGTH
 from securetm.corpus.word_vectors import installed_vectors
+from securetm.data_classes import asdict, dataclass, replace
 from securetm.errors import BadSetting
 from securetm.federation.budget.forecast import asked_about, needed_by, setting_of
 from securetm.federation.budget.prices import bill_of, calibrated

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from securetm.cli.budget_profile import ProfileQuestion, against_of, assumptions
 from securetm.cli.run import run_to_type
 from securetm.contracts import Budget
 from securetm.corpus.word_vectors import installed_vectors
+from securetm.data_classes import asdict, dataclass, field, replace
 from securetm.errors import BadSetting
 from securetm.federation.budget.forecast import setting_of
 from securetm.federation.budget.prices import PlannedSpending, with_words_noise

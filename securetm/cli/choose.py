@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +12,7 @@ import typer
 
 from securetm.cli.command import OptionsOf, Output, command
 from securetm.cli.run import declared
+from securetm.data_classes import dataclass
 from securetm.errors import BadSetting, Mistake, NoSuchPath
 from securetm.settings import from_table, parsed_toml, placed, read_toml
 

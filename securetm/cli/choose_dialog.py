@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
+from securetm.data_classes import dataclass
 from securetm.errors import Mistake
 from securetm.plans.profile_choice import (
     BREAKERS,

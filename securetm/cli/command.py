@@ -15,11 +15,11 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from securetm.data_classes import dataclass
 from securetm.foreign_text import json_text, printable
 from securetm.reports.files import output_named
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -14,6 +13,7 @@ import typer
 from securetm.cli import options
 from securetm.cli.command import OptionsOf, Output, command
 from securetm.cli.options import RUNS, Settings
+from securetm.data_classes import dataclass, replace
 from securetm.errors import BadSetting, Failed
 from securetm.wording import counted
 

@@ -7,12 +7,13 @@ changes who sees the sum. `Terms` travel through all of them, so that no privacy
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from securetm.data_classes import dataclass, field
 
 if TYPE_CHECKING:  # dp_accounting takes longer to import than `securetm --help` may take in all
     from dp_accounting import DpEvent

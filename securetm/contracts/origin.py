@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import PurePath
 from typing import Any, Self
 
 from securetm.contracts import Unit
+from securetm.data_classes import asdict, dataclass
 from securetm.wording import listed, upward, upward_figure
 
 LONGEST_REASON = 1000  # characters

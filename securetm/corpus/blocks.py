@@ -10,7 +10,6 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from securetm.contracts import ON_DISK, Array, Keeping, Memory
 from securetm.corpus.records import damaged_file
+from securetm.data_classes import dataclass
 from securetm.errors import CannotWrite, NoSuchPath, SplitOwner, Unreadable
 from securetm.private_files import make_folder, writing
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -39,6 +38,7 @@ from securetm.corpus.records import Dropped, damaged_file
 from securetm.corpus.store import is_stored, opened, other_version
 from securetm.corpus.stored_documents import StoredDocuments, whole_corpus_needed
 from securetm.corpus.tokeniser import LONGEST, Tokeniser
+from securetm.data_classes import dataclass, fields
 from securetm.errors import BadSetting
 from securetm.extras import sparse
 

@@ -16,7 +16,6 @@ import resource
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -49,6 +48,7 @@ from securetm.corpus.store import (
     write_whole,
 )
 from securetm.corpus.tokeniser import Tokeniser
+from securetm.data_classes import asdict, dataclass, field
 from securetm.errors import BadSetting, CannotWrite, Mistake
 from securetm.private_files import private_file, private_folder, sync, writing
 from securetm.stages import Stages, Unwatched

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -21,6 +20,7 @@ from securetm.corpus.document_names import (
 )
 from securetm.corpus.store import order_of
 from securetm.corpus.tokeniser import MOST, check_longest
+from securetm.data_classes import dataclass, replace
 from securetm.errors import BadSetting, Mistake
 from securetm.extras import sparse
 

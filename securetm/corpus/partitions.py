@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus, least_keys
 from securetm.corpus.document_names import mixed, uniform
 from securetm.corpus.records import Dropped, counted
+from securetm.data_classes import dataclass, replace
 from securetm.errors import BadSetting, Mistake
 
 P = TypeVar("P")

@@ -17,7 +17,6 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +28,7 @@ from securetm.corpus import tokeniser as words_of_texts
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.languages import LANGUAGES
 from securetm.corpus.tokeniser import BREAK, Tokeniser, prune, runs_within
+from securetm.data_classes import dataclass
 from securetm.errors import OpenToOthers, OwnedByAnother
 from securetm.private_files import check_private, private_folder, writing
 from securetm.resources import user_cache

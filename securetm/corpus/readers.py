@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -41,6 +40,7 @@ from securetm.corpus.records import (
 )
 from securetm.corpus.store import Manifest, is_stored, shortened
 from securetm.corpus.tokeniser import BREAK, DROPPED, ENGLISH, LATER, NO_LIST, Tokeniser
+from securetm.data_classes import dataclass
 from securetm.errors import BadSetting, Mistake, NoSuchPath
 from securetm.registries import Registry
 

@@ -9,13 +9,13 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from securetm.contracts import Array
+from securetm.data_classes import dataclass
 from securetm.errors import Mistake, NoSuchPath, Unreadable
 
 OnProgress = Callable[[int, int], None]  # bytes read, bytes in all

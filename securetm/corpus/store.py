@@ -18,7 +18,6 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -28,6 +27,7 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.corpus.document_names import DIGEST
 from securetm.corpus.records import Dropped
+from securetm.data_classes import asdict, dataclass, field, replace
 from securetm.errors import Mistake, NoSuchPath, Unreadable
 from securetm.extras import sparse
 from securetm.private_files import check_private, sync, writing

@@ -7,7 +7,6 @@ figure of every document is computed as a stream.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from operator import attrgetter
 from pathlib import Path
@@ -30,6 +29,7 @@ from securetm.corpus.store import (
     opened,
     store_at,
 )
+from securetm.data_classes import dataclass, field, replace
 from securetm.errors import Mistake
 
 

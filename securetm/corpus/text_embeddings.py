@@ -16,7 +16,6 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Array
+from securetm.data_classes import dataclass, field
 from securetm.errors import Mistake, Misuse
 from securetm.private_files import check_database, private_file, private_folder
 from securetm.resources import user_cache

@@ -14,7 +14,6 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +23,7 @@ from securetm.contracts import Array
 from securetm.corpus.languages import ENGLISH_CODE, function_words, language_code
 from securetm.corpus.markup import without_hashtags, without_markup, without_names
 from securetm.corpus.records import wrong_encoding
+from securetm.data_classes import dataclass, fields
 from securetm.errors import BadSetting, NoSuchPath
 
 _PRONOUNS = """

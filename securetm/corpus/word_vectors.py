@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -24,6 +23,7 @@ from securetm.corpus.text_embeddings import (
     find_sentence_model,
     folder_of_package,
 )
+from securetm.data_classes import dataclass
 from securetm.errors import Mistake, NoSuchPath, NotFound, Unreadable
 
 GLOVE, SENTENCE = "glove", "minilm"  # extras of the same names bring the packages

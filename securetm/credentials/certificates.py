@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TypeVar
@@ -19,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from securetm.credentials.keys import CURVES, fingerprint_of
+from securetm.data_classes import dataclass
 from securetm.errors import Misuse
 
 

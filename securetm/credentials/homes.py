@@ -7,7 +7,6 @@ The coordinator has a home, too.
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from securetm.credentials.certificates import LONGEST, Certificate, CertificateOfAnotherKey, IdentityOfAnotherKey, check_form
@@ -37,6 +36,7 @@ from securetm.credentials.roster import (
     write_roster,
 )
 from securetm.credentials.strict_toml import bytes_of
+from securetm.data_classes import dataclass, field
 from securetm.data_homes import data_home
 from securetm.errors import Mistake
 from securetm.private_files import check_private, private_folder, sync, writing

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -34,6 +33,7 @@ from securetm.credentials.homes import (
 from securetm.credentials.key_requests import KeyRequest
 from securetm.credentials.keys import REQUEST, Keys, Passphrase, ec_key, fingerprint_of, parsed_fingerprint, write_key
 from securetm.credentials.roster import COORDINATOR, FederationRoster, Member, check_address, read_roster, write_roster
+from securetm.data_classes import dataclass, replace
 from securetm.errors import Mistake
 from securetm.private_files import private_folder, sync, writing
 from securetm.settings import require

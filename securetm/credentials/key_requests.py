@@ -5,7 +5,6 @@ It lies beside the private keys, so that commands know whose they are without a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from securetm.credentials.hybrid_identity import FORMER_SIGNATURE, KEY, LASTING,
 from securetm.credentials.keys import REQUEST, Keys, no_keys
 from securetm.credentials.roster import check_name
 from securetm.credentials.strict_toml import decoded, encoded, hexadecimal, quoted, read_limited, table_of
+from securetm.data_classes import dataclass, replace
 from securetm.errors import Mistake
 from securetm.private_files import sync, writing
 from securetm.settings import placed, require

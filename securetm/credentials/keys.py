@@ -12,7 +12,6 @@ import re
 import resource
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
@@ -31,6 +30,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from securetm.credentials.hybrid_identity import PrivateIdentity, PublicIdentity, Purpose
+from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
 from securetm.errors import Mistake, Unreadable
 from securetm.private_files import check_private, private_folder, sync, writing

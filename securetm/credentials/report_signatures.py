@@ -7,7 +7,6 @@ roster, a request or a fingerprint that somebody read out says whose key it is.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 
 from securetm.credentials.homes import KEYS, found_home
@@ -16,6 +15,7 @@ from securetm.credentials.key_requests import parsed_request, request_in
 from securetm.credentials.keys import REQUEST, Keys, Passphrase, fingerprint_of, parsed_fingerprint, same_fingerprint
 from securetm.credentials.roster import COORDINATOR, LONGEST_ROSTER, check_name, parsed_roster
 from securetm.credentials.strict_toml import decoded, encoded, hexadecimal, quoted, read_limited, table_of
+from securetm.data_classes import dataclass
 from securetm.errors import Mistake, Misuse, NoSuchPath, Unreadable
 from securetm.settings import placed, require
 

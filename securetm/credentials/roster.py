@@ -9,7 +9,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,6 +26,7 @@ from securetm.credentials.hybrid_identity import (
 )
 from securetm.credentials.keys import Keys, fingerprint, fingerprint_of, parsed_fingerprint
 from securetm.credentials.strict_toml import decoded, encoded, hexadecimal, quoted, read_limited, table_of
+from securetm.data_classes import dataclass, field, replace
 from securetm.errors import Mistake, Misuse
 from securetm.private_files import sync
 from securetm.settings import one_of, placed, require

@@ -7,10 +7,10 @@ An engine of another package is found through its entry point in the group `secu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
 from securetm.contracts import Engine
+from securetm.data_classes import dataclass, field
 from securetm.errors import BadSetting
 from securetm.registries import Registry
 from securetm.settings import OwnTable, from_table

@@ -11,12 +11,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Self, cast
 
+from securetm.data_classes import dataclass, field
 from securetm.engines.tasks import THREADS, Crew, Event, TriedTask, packed, packed_outcome, tried, unpacked
 from securetm.settings import require
 

@@ -18,13 +18,13 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any
 
+from securetm.data_classes import dataclass
 from securetm.engines.listening import is_loopback
 from securetm.engines.tasks import THREADS, Crew, Event, packed, unpacked
 from securetm.entropy import OperatingSystem

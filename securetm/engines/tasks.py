@@ -16,11 +16,11 @@ import traceback
 from abc import abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Generic, TypeVar, cast
 
 from securetm.contracts import Engine
+from securetm.data_classes import dataclass
 from securetm.errors import Failed, SecuretmError
 
 T = TypeVar("T")

@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
@@ -29,6 +28,7 @@ from securetm.credentials.homes import KEYS, accepted_roster
 from securetm.credentials.key_requests import request_in
 from securetm.credentials.keys import NEXT, REQUEST, Keys, Passphrase, are_encrypted
 from securetm.credentials.roster import COORDINATOR, FederationRoster, check_address
+from securetm.data_classes import dataclass
 from securetm.entropy import OperatingSystem
 from securetm.errors import SecuretmError
 from securetm.extras import missing_extra

@@ -15,7 +15,6 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ import msgspec
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import left_out
+from securetm.data_classes import asdict, dataclass, field, replace
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, Mistake, Misuse, SecuretmError
 from securetm.federation.budget.ledgers import LedgersOfDocuments, ledger_in, own_budget

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from securetm.contracts import Profile, State, Terms, TopicModel
+from securetm.data_classes import dataclass, field
 from securetm.federation.questions import JOINT, MOST_WORD_BYTES, TOP_WORDS, Questions
 from securetm.federation.wire.wire import LONGEST_SIGNED, MOST_LINKED
 from securetm.models.public_knowledge import MOST_DIMENSIONS

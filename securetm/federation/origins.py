@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from securetm.contracts import Array, State
 from securetm.contracts.origin import Origin, PaidEntry, origin_of_product
+from securetm.data_classes import dataclass
 from securetm.errors import BadSetting
 from securetm.models.quality import top_words
 from securetm.plans.agreement import Agreement

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from securetm.aggregation.vectors import pack_vector, unpack_vector, wire_type
 from securetm.answers.block_answers import files_in
 from securetm.contracts import PART, Array, Entropy, Keeping, Memory, State, Terms
+from securetm.data_classes import dataclass, field
 from securetm.federation.refusal_errors import AnotherCohort, AnotherList, AskedOtherwise, OutOfTurn
 from securetm.federation.store import COMMON, SqliteStore, read_arrays, write_arrays
 from securetm.sessions.identities import public_identity

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any, cast
 
@@ -29,6 +28,7 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
+from securetm.data_classes import asdict, dataclass, field, replace
 from securetm.errors import SecuretmError, Unsound
 from securetm.federation.refusal_errors import BadState, NotPaidFor, UnknownQuestion
 from securetm.federation.wire import wire

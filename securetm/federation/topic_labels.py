@@ -7,12 +7,12 @@ The file is a JSON table: {"labels": {"0": "weather"}}. A topic's number in it i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
 
+from securetm.data_classes import dataclass, field
 from securetm.errors import BadSetting, Misuse
 from securetm.federation.store import write_json
 

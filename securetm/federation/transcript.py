@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
 from securetm.contracts import Answer, Message
+from securetm.data_classes import dataclass, field
 from securetm.federation.store import SqliteStore
 from securetm.stages import Stages, Unwatched
 

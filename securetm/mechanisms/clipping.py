@@ -6,13 +6,13 @@ Where a vector is protected otherwise (it spells out words, or it is noised alre
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import INF, Array, Cohort, Domain, Mechanism, Noised, Rows, Terms
+from securetm.data_classes import dataclass, replace
 from securetm.errors import check_setting
 from securetm.extras import sparse
 from securetm.mechanisms.noising import check_positive

@@ -7,12 +7,12 @@ so its event is exactly that one. It bounds no row; a clip does.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from securetm.contracts import Answer, Claim, Cohort, Needs, NoiseBy, Noised, RoundContext, Terms
+from securetm.data_classes import dataclass, replace
 from securetm.errors import NeedsSum
 from securetm.mechanisms.noising import (
     AddedNoise,

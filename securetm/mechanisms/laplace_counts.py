@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -33,6 +32,7 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
+from securetm.data_classes import dataclass, replace
 from securetm.errors import BadSetting, Mismatch, check_setting
 from securetm.mechanisms.noising import claims_alone, noise_on_noise
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, canonical

@@ -8,11 +8,11 @@ rises above it and falls below it once. Likelihood ratios of equal mean whose ta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import expm1, log1p
 from typing import TYPE_CHECKING
 
 from securetm.contracts import Cohort, Noised, Terms
+from securetm.data_classes import dataclass
 from securetm.errors import BadSetting
 from securetm.mechanisms.noising import PartyNoise, check_positive
 from securetm.mechanisms.samplers import Sampler, discrete_laplace

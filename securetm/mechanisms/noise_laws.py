@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -24,6 +23,7 @@ import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import Array
+from securetm.data_classes import dataclass
 
 UNIT = 1 << 240  # the weight at the centre
 BEYOND = 2.0**-120  # every table reaches so far that more than this is never left out

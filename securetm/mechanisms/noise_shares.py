@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import exp, hypot, log1p, pi, sqrt
 from typing import TYPE_CHECKING, ClassVar
@@ -18,6 +17,7 @@ import numpy as np
 
 from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import Answer, Array, Claim, Cohort, Entropy, Needs, NoiseBy, Noised, RoundContext, Terms
+from securetm.data_classes import dataclass, replace
 from securetm.entropy import Expanded
 from securetm.errors import BadSetting, Mismatch, NeedsSum
 from securetm.mechanisms.noising import CUT, PartyNoise, check_bounded, check_positive, claims_against, multiplier_of, sampled

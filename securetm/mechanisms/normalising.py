@@ -6,11 +6,10 @@ So this claims nothing and spends nothing. It belongs to the paper's messages, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from securetm.contracts import Array, Cohort, Domain, Mechanism, Needs, RoundContext, Terms
+from securetm.data_classes import dataclass, replace
 
 TOPICS = "topics"  # the block it is for: one row per topic, weights of the words, then the party's amount of data
 

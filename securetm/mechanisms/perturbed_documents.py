@@ -5,7 +5,6 @@ No attribute and no method tells which word a slot held.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.blocks import HeldInBlocks
+from securetm.data_classes import dataclass
 from securetm.errors import CountsNotWhole, Mistake
 from securetm.extras import sparse
 from securetm.mechanisms.slot_bound_kernels import add_up

@@ -6,12 +6,11 @@ values to itself: a refusal that depended on the data would be an answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import INF, Answer, Array, Cohort, Domain, Mechanism, Noised, RoundContext, Terms, Unit
+from securetm.data_classes import dataclass, replace
 from securetm.errors import BadSetting, Mismatch, check_setting
 from securetm.mechanisms.noising import check_positive
 from securetm.sessions.session_memory import count_up

@@ -6,7 +6,6 @@ are clamped and a coarser grid will do (fewer bits). Where the ring is wide enou
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import shake_256
 from typing import Any, ClassVar
@@ -16,6 +15,7 @@ import numpy as np
 from securetm.answers.clipped_sum import blocks_of
 from securetm.compiled import njit
 from securetm.contracts import INF, Answer, Array, Cohort, Domain, Mechanism, Needs, Noised, RoundContext, Terms
+from securetm.data_classes import dataclass, replace
 from securetm.errors import BadSetting
 from securetm.mechanisms.quantising import noise_before_rounding
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 from securetm.contracts import Array, Entropy
+from securetm.data_classes import dataclass
 from securetm.entropy import half_words, words
 from securetm.errors import BadSetting
 from securetm.mechanisms.noise_laws import (

@@ -7,7 +7,6 @@ of 1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -15,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from securetm.contracts import BLOCK_DOCUMENTS, Array, Cohort, Entropy, Mechanism, RoundContext, Sampling, Terms, Unit
+from securetm.data_classes import dataclass, replace
 from securetm.entropy import words
 from securetm.errors import NoPersons, check_setting
 

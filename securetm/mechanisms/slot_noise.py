@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from securetm.contracts import Array
+from securetm.data_classes import dataclass
 from securetm.mechanisms.noise_laws import exponential
 from securetm.mechanisms.slot_bound_kernels import (
     DONE,

@@ -6,7 +6,6 @@ A public list of words needs none of this; words that only parties know are them
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from math import ceil, erfc, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar
@@ -28,6 +27,7 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
+from securetm.data_classes import dataclass, replace
 from securetm.errors import NeedsIntegers, check_setting
 from securetm.mechanisms.clipping import at_most
 from securetm.mechanisms.noising import check_positive, claims_alone, gaussian_answer

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, ClippedSum, Losses, Memory, Needs, Query, Reads, State, Terms, TopicModel, Unit
 from securetm.contracts.origin import Origin
+from securetm.data_classes import dataclass, field, fields, replace
 from securetm.data_frames import FRAMES, framed
 from securetm.errors import BadSetting, Failed, Mistake, Misuse, NeedsSum, NotFound, SecuretmError
 from securetm.models.batches import shuffled

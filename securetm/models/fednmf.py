@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Memory, Public, State
+from securetm.data_classes import dataclass
 from securetm.errors import BrokenPromise
 from securetm.models.batches import places_among, shuffled
 from securetm.models.estimator import Count, Finite, Part

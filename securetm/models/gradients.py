@@ -8,7 +8,6 @@ import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, ClippedSum, Losses, Memory, State, Terms, Unit
+from securetm.data_classes import dataclass
 from securetm.errors import NotFound, check_setting
 from securetm.models.batches import shuffled
 from securetm.models.estimator import Count, Estimator, Finite, Fraction, OrNone, Positive

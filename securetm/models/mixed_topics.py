@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import Array, State
+from securetm.data_classes import dataclass, replace
 from securetm.errors import BrokenPromise, CountsNotWhole
 from securetm.extras import sparse
 from securetm.models.batches import on_ranges

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
@@ -26,6 +25,7 @@ import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import MOST_TOPICS, Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
+from securetm.data_classes import dataclass
 from securetm.errors import BrokenPromise, Failed
 from securetm.models.batches import grouped
 from securetm.models.estimator import Count, Inside, Smoothing

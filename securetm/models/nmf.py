@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import MOST_TOPICS, Answer, Array, Block, Public, State, Terms
+from securetm.data_classes import dataclass
 from securetm.errors import BrokenPromise
 from securetm.models.batches import grouped, on_ranges
 from securetm.models.estimator import Count, Inside

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import Answer, Array, State, TopicModel
+from securetm.data_classes import dataclass
 from securetm.extras import later
 from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.quality import top_words

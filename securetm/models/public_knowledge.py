@@ -7,12 +7,12 @@ keeps it in its state, where estimates from noised answers read it. Parties do n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
 
 from securetm.contracts import Array, State
+from securetm.data_classes import dataclass, field
 from securetm.models.fixed_order import product, product_transposed
 
 TOPICS, VECTORS, FREQUENCIES = "public_topics", "public_vectors", "public_frequencies"  # arrays of a state

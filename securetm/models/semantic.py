@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import MOST_TOPICS, Answer, Array, Block, Public, Reads, State, Terms
+from securetm.data_classes import dataclass
 from securetm.errors import BrokenPromise, Mistake
 from securetm.models.batches import grouped
 from securetm.models.estimator import Count, Finite, Inside

@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -18,6 +17,7 @@ from safetensors import SafetensorError
 
 from securetm.contracts import State, TopicModel
 from securetm.contracts.origin import Origin
+from securetm.data_classes import dataclass, fields
 from securetm.errors import BadSetting, CannotWrite, Failed, Mistake, NotFound
 from securetm.models.tensor_file import packed, unpacked
 from securetm.private_files import writing

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from securetm.answers.clipped_sum import ClippedRowSum, clipped, joined
 from securetm.contracts import INF, Array, Losses, Memory, Needs, Query, Rows, State, TopicModel, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments
+from securetm.data_classes import dataclass, field
 from securetm.errors import Refused, Unsound
 from securetm.extras import sparse
 

@@ -6,7 +6,6 @@ All of it is read once, so that editing a file during a run changes nothing in t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -19,6 +18,7 @@ from securetm.corpus.languages import ENGLISH_CODE
 from securetm.corpus.public_words import public_shares
 from securetm.corpus.tokeniser import without_usual
 from securetm.corpus.word_vectors import VectorSource, installed_vectors
+from securetm.data_classes import dataclass, replace
 from securetm.errors import Mistake
 from securetm.models.moments import TopicsBefore
 from securetm.models.public_knowledge import PublicKnowledge, public_knowledge

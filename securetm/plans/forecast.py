@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from functools import cache
 from importlib import resources
@@ -20,6 +19,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from securetm.contracts import Array, Profile
+from securetm.data_classes import asdict, dataclass, replace
 from securetm.errors import BadSetting
 from securetm.plans.profiles import count_of_parties, model_class, noise_in_sum, read_profile
 from securetm.plans.rules import LISTS, USUAL_START, asks_first, noise_of_one_round, rounds_for

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from securetm.contracts import Budget
@@ -16,6 +15,7 @@ from securetm.contracts.origin import Origin, OriginKind, PaidEntry, StartingInp
 from securetm.corpus.languages import ENGLISH_CODE
 from securetm.corpus.text_embeddings import is_usual
 from securetm.corpus.word_vectors import GLOVE, SENTENCE, VectorSource
+from securetm.data_classes import dataclass
 from securetm.errors import BadSetting
 from securetm.models.stored_model import StoredModel
 from securetm.plans.schema import MODEL_ENDING, Plan

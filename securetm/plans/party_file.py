@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Self
 
 from securetm.contracts import Budget, Unit
+from securetm.data_classes import dataclass, field
 from securetm.data_homes import party_home
 from securetm.engines import EngineChoice
 from securetm.settings import NOT_IN_FILES, Limit, at_least, from_table, one_of, placed, read_toml, require, shaped

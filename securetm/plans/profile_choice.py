@@ -7,12 +7,12 @@ read from its claims; what it costs is given. Where no profile fits, it says wha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, product
 from typing import Annotated, Any
 
 from securetm.contracts import Adversary, Claim, Profile, Requirement, ThreatModel, Unit
+from securetm.data_classes import dataclass, replace
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plans.profiles import TooFewForProfile, claims_of, cohort_of, profile_names, read_profile
 from securetm.settings import Limit, at_least, one_of, require, within

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Self, cast
 
 from securetm.aggregation import AGGREGATIONS
 from securetm.contracts import Aggregation, Budget, Claim, Cohort, Mechanism, NoiseBy, Profile, ThreatModel, TopicModel, Unit
+from securetm.data_classes import dataclass, field
 from securetm.errors import BadSetting, Misuse
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS

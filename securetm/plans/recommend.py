@@ -11,7 +11,6 @@ import dataclasses
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from securetm.corpus.languages import ENGLISH_CODE, language_code, language_name
 from securetm.corpus.text_embeddings import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
 from securetm.corpus.tokeniser import DROPPED, LATER
 from securetm.corpus.word_vectors import GLOVE, SENTENCE, VectorSource, installed_vectors
+from securetm.data_classes import dataclass, field
 from securetm.models.questions.words import MOST_PAIRED
 from securetm.plans.agreement import begins_public
 from securetm.plans.checks import check_completed, check_request, check_under_profile, hidden_documents, idle_in

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from math import erfc, exp, log, sqrt
 from typing import Any
+
+from securetm.data_classes import dataclass
 
 AT_PUBLIC, AT_RANDOM = "the training begins at public topics", "the training begins at random topics"
 AFTER_PAIRS, WORDS_OPEN, SHORT, AT_WORDS = (

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -29,6 +28,7 @@ from securetm.corpus.tokeniser import (
     is_named,
     stop_words_of,
 )
+from securetm.data_classes import dataclass, field
 from securetm.data_homes import COORDINATOR_OUT
 from securetm.errors import BadSetting
 from securetm.models.stored_model import StoredModel

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.word_vectors import WordVectors
+from securetm.data_classes import dataclass, field
 from securetm.models.quality import document_npmi, perplexity, perplexity_with_interval
 from securetm.quality.judged_topics import JudgedTopics, clustered_topics, random_topics
 from securetm.quality.measures import (

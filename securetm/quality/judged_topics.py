@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.word_vectors import WordVectors
+from securetm.data_classes import dataclass, replace
 from securetm.errors import Mistake, NoSuchPath, Unreadable
 from securetm.models.mixed_topics import BagDocuments
 from securetm.models.quality import named_topics

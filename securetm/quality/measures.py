@@ -7,7 +7,6 @@ vocabulary: they take a place in the window and are not counted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import Array
+from securetm.data_classes import dataclass
 from securetm.errors import SecuretmError
 from securetm.models.quality import distinct_words, npmi_of_topics, pairs_within
 from securetm.quality.judged_topics import JudgedTopics

@@ -7,7 +7,6 @@ a setting of the tables its figure is that of the command, and between two setti
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
 from functools import cache
 from math import ceil, log2
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 from securetm.accounting.calculator.option_checks import check, check_parties, refused, remaining
 from securetm.accounting.calculator.persons import People
+from securetm.data_classes import asdict, dataclass
 from securetm.plans.profiles import cohort_of, read_profile
 from securetm.reports.document import Table
 from securetm.reports.files import write_report

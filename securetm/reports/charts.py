@@ -9,10 +9,10 @@ import io
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from securetm.data_classes import dataclass
 from securetm.figures import Curve, Figure
 from securetm.foreign_text import html_text
 from securetm.reports.document import letter

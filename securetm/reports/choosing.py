@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
 from functools import cache
 from math import floor, log10
 from typing import Any
@@ -13,6 +12,7 @@ from rich.console import Console
 from securetm.contracts import Budget, NamingThreshold, Profile, Unit
 from securetm.corpus.languages import ENGLISH_CODE, language_code
 from securetm.corpus.word_vectors import installed_vectors
+from securetm.data_classes import asdict, dataclass, replace
 from securetm.errors import BadSetting
 from securetm.federation.budget.forecast import documents_needed_by, forecast_of, needed_by, why_no_forecast
 from securetm.federation.questions import JOINT

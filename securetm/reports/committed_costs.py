@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
 from securetm.contracts import Profile
+from securetm.data_classes import dataclass
 from securetm.plans.profiles import BLIND, claims_of, cohort_of
 
 SHOWN = (8.0, 3.0, 1.0)  # epsilons of the sentence about a profile

@@ -6,9 +6,9 @@ Whoever composes a report fills these in, and adds no markup; how a block looks 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from securetm.data_classes import dataclass
 from securetm.figures import Figure, ReportTable
 from securetm.wording import upward
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
@@ -14,6 +13,7 @@ from securetm.auditing.plans import audit_plan_names, read_audit_plan
 from securetm.contracts import Claim, NoiseBy, Profile, Sampling, ThreatModel, Unit, unit_name
 from securetm.corpus.readers import READERS
 from securetm.corpus.word_vectors import installed_vectors
+from securetm.data_classes import asdict, dataclass
 from securetm.engines import ENGINES
 from securetm.errors import BadSetting
 from securetm.mechanisms import MECHANISMS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from scipy.special import xlogy
 
 from securetm.contracts import Array, Unit, unit_name
 from securetm.corpus.corpus import Corpus
+from securetm.data_classes import dataclass, field
 from securetm.federation.folder import RESULT, RUN, result_of
 from securetm.federation.party.result import REPORT
 from securetm.federation.store import DamagedStore, read_json

@@ -11,13 +11,13 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from securetm.contracts import Array
+from securetm.data_classes import dataclass
 from securetm.federation.folder import RUN, NotARun, RunFolder, check, reopen, result_of
 from securetm.federation.party.alone import held_out_likelihood
 from securetm.federation.party.documents import PartyDocuments

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +14,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.dates import all_periods, periods_of
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
+from securetm.data_classes import dataclass, field
 from securetm.data_frames import library
 from securetm.errors import BadSetting, Failed, Mistake, NotFound
 from securetm.federation.folder import RESULT, RUN, ChangedFile, NotARun, check, reopen, result_of

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from securetm.data_classes import dataclass
 from securetm.errors import BadSetting, CannotWrite, Mistake, SecuretmError
 from securetm.federation.folder import KEPT, LEDGERS, LOG, PLAN, RESULT, RUN, NotARun, alone_in, check, result_of
 from securetm.federation.health import LOCK

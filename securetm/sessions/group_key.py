@@ -8,10 +8,10 @@ can read none. Keys of encrypted sums and of words without names are such secret
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 from securetm.contracts import Entropy, Message, Parcel
+from securetm.data_classes import dataclass
 from securetm.errors import Malformed, Refused, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
 from securetm.sessions.framing import Label, Reader, derive, head, listed, places_bytes

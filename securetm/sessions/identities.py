@@ -5,13 +5,13 @@ It trusts no key that came in a message.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from securetm.contracts import Entropy, Roster, Store
+from securetm.data_classes import dataclass
 from securetm.errors import Malformed, Mistake, NotInCohort, Refused
 from securetm.sessions.framing import Label, framed, hashed
 

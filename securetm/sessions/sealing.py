@@ -5,11 +5,10 @@ X25519 and ML-KEM-768, HKDF-SHA256, ChaCha20-Poly1305.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
+from securetm.data_classes import dataclass, field
 from securetm.errors import Refused
 from securetm.sessions.framing import Label, derive, place_bytes
 from securetm.sessions.identities import PinnedRoster

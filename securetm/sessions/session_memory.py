@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
 
 from securetm.contracts import Store
+from securetm.data_classes import dataclass
 from securetm.errors import Malformed
 
 Kept = TypeVar("Kept")

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from securetm.contracts import Cohort, Roster, Store
+from securetm.data_classes import dataclass
 from securetm.errors import NotInCohort, Refused, SecuretmError
 
 

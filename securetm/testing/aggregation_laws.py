@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -30,6 +29,7 @@ from securetm.contracts import (
     Roster,
     Terms,
 )
+from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.errors import SecuretmError
 from securetm.testing.few_documents import EmptyStore

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from scipy import sparse
 from securetm.answers.route import Route
 from securetm.contracts import Array, Cohort, DocumentBlock, Memory, Query, RoundContext
 from securetm.corpus.blocks import HeldInBlocks, numbered
+from securetm.data_classes import dataclass, field, replace
 from securetm.entropy import OperatingSystem
 
 WORDS = 12

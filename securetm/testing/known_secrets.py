@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PublicKey
 
+from securetm.data_classes import dataclass, field
 from securetm.sessions import hybrid
 
 

@@ -6,7 +6,6 @@ Subclass `MechanismLaws` and give `mechanism` and `before` (terms of the kind it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
+from securetm.data_classes import dataclass, fields, replace
 from securetm.entropy import OperatingSystem
 from securetm.testing.few_documents import EmptyStore, some_documents
 from securetm.testing.stated_noise import CHANCE, deviation, gaussian, misfit, scale_of

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,6 +17,7 @@ import pytest
 from securetm.answers.route import Route
 from securetm.contracts import Answer, Array, Cohort, Memory, Needs, RoundContext, State, TopicModel, Unit
 from securetm.corpus.corpus import Corpus
+from securetm.data_classes import dataclass, replace
 from securetm.entropy import OperatingSystem
 from securetm.federation.document_minimum import check_whole_persons
 from securetm.federation.party.documents import PartyDocuments

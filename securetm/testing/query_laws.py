@@ -5,7 +5,6 @@ Subclass `QueryLaws` and give the fixture `query`. No mechanism is tried here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from scipy import sparse
 
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import INF, Array, Domain, Losses, Memory, Needs, Query, Rows, Unit
+from securetm.data_classes import dataclass, field
 from securetm.testing.few_documents import WAYS, answered, in_small_blocks, some_documents
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from securetm.contracts import Unit
@@ -20,6 +19,7 @@ from securetm.credentials.issuing import Issuing, open_authority
 from securetm.credentials.keys import Keys
 from securetm.credentials.roster import COORDINATOR, FederationRoster, check_address, proposed_name, write_roster
 from securetm.credentials.strict_toml import quoted
+from securetm.data_classes import dataclass
 from securetm.errors import Mistake
 from securetm.federation.folder import check_lists
 from securetm.federation.soundness import check_answerable

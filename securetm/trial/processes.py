@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +16,7 @@ from typing import Any, Self
 from securetm.contracts import Profile
 from securetm.corpus.corpus import Corpus
 from securetm.credentials.roster import COORDINATOR
+from securetm.data_classes import dataclass
 from securetm.errors import Failed
 from securetm.federation.folder import LOG, begin, reopen
 from securetm.federation.party.joining import documents_of

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from securetm.accounting.bounds import by_renyi
@@ -16,6 +15,7 @@ from securetm.accounting.composition import Total, by_accountant, failure_cost, 
 from securetm.accounting.delta_limits import sentence_delta
 from securetm.accounting.spends import Spend, failure_probability_of, leaves_of
 from securetm.accounting.tradeoff import best_true_positive_rate
+from securetm.data_classes import asdict, dataclass, field
 from securetm.errors import Mistake
 from securetm.figures import Curve, Figure, ReportTable
 from securetm.stages import Stages

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -42,6 +41,7 @@ from securetm.accounting.calibration import BudgetTooSmall, noise_for
 from securetm.accounting.composition import total, within
 from securetm.accounting.spends import Spend, positive, probability, whole
 from securetm.contracts import Block, Cohort, Domain, Mechanism, Terms, Unit, unit_name
+from securetm.data_classes import asdict, dataclass, replace
 from securetm.errors import NotFound
 from securetm.figures import Curve, Figure, ReportTable
 from securetm.settings import from_table

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from securetm.data_classes import dataclass
 from securetm.errors import BadSetting
 
 MOST_STEPS = 10**8

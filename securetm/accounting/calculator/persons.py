@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from securetm.accounting.calculator.option_checks import check, check_choice, re
 from securetm.accounting.composition import total, with_failures
 from securetm.accounting.losses import FINEST, rounding_of
 from securetm.accounting.spends import Leaves, Spend, failure_probability_of, leaves_of
+from securetm.data_classes import asdict, dataclass
 from securetm.extras import later
 from securetm.figures import ReportTable
 from securetm.wording import counted, upward, upward_figure

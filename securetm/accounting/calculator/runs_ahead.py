@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from securetm.accounting.calculator.budget_report import Spends
 from securetm.accounting.calibration import BudgetTooSmall
@@ -12,6 +11,7 @@ from securetm.accounting.composition import largest, total
 from securetm.accounting.ledger.accounts import Accounts, RunAccount
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.contracts import Budget
+from securetm.data_classes import dataclass, replace
 from securetm.wording import counted, upward
 
 _FINEST, _COARSEST = 0.05, 1000.0

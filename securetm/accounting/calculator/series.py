@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from securetm.accounting.calculator.runs_ahead import RunsAhead, Spending
 from securetm.accounting.composition import largest
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.accounts import RunAccount
+from securetm.data_classes import dataclass
 
 MOST = 200  # further runs that are tried
 _YEAR = timedelta(days=365.25)

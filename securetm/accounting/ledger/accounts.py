@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from securetm.accounting.composition import Total, affordable, largest, total, within
@@ -16,6 +15,7 @@ from securetm.accounting.ledger.ledger_file import Content, Entry
 from securetm.accounting.ledger.privacy_filter import ALONE, Orders, cost_of, filter_epsilon, nothing, orders_for
 from securetm.accounting.spends import Spend, event_as_text, event_from_text
 from securetm.contracts import Budget, Unit
+from securetm.data_classes import dataclass, field, replace
 
 OPENED, BUDGET, SPENT, ANSWERED, UNBOUNDED, ENDED = "opened", "budget", "spent", "answered", "unbounded", "ended"
 EARLIER = "earlier"  # in place of a question: of all that a run spent in a ledger before this one

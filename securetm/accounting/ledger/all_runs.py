@@ -7,12 +7,12 @@ words, for profiles that protect nothing larger. It reads both files and changes
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from securetm.accounting.ledger.ledger import Ledger
 from securetm.contracts import Unit
+from securetm.data_classes import dataclass
 from securetm.wording import upward, upward_figure
 
 WHOLE, WORDS = ".ledger", ".words.ledger"  # ends of the names of both ledgers

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +38,7 @@ from securetm.accounting.ledger.ledger_file import (
 from securetm.accounting.ledger.privacy_filter import orders_for
 from securetm.accounting.spends import Spend
 from securetm.contracts import Budget, Unit
+from securetm.data_classes import dataclass, replace
 from securetm.errors import Failed, Mistake, Misuse, SecuretmError
 from securetm.interrupts import undisturbed
 from securetm.settings import require

@@ -17,10 +17,10 @@ import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from securetm.data_classes import dataclass
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Mistake, SecuretmError
 from securetm.private_files import check_database, copy_private, make_folder, private_file, sync

@@ -22,7 +22,6 @@ so that its bound is fixed in advance, as the orders are. `composition.failure_c
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -32,6 +31,7 @@ from securetm.accounting.composition import failure_cost
 from securetm.accounting.renyi import epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend, leaves_of
 from securetm.contracts import Array, Budget
+from securetm.data_classes import dataclass
 
 ALONE = 0.9  # share of delta for the rule that only one run ever spends
 AMONG = 0.05  # share of delta for several runs, in equal parts for each order

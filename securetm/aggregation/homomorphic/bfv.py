@@ -6,7 +6,6 @@ One secret key serves all parties: ONE party and the coordinator together read e
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from securetm.aggregation.homomorphic.encrypted_sum import SharedKeySum
 from securetm.aggregation.homomorphic.parameters import DEGREE, Fit
 from securetm.aggregation.homomorphic.seal_library import Code, SealContext, memory_file
 from securetm.contracts import Array
+from securetm.data_classes import dataclass
 
 
 class BfvCode:

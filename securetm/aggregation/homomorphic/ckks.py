@@ -6,7 +6,6 @@ One secret key serves all parties: ONE party and the coordinator together read e
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -16,6 +15,7 @@ from securetm.aggregation.homomorphic.encrypted_sum import SharedKeySum
 from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, Fit, cheapest, largest_reach
 from securetm.aggregation.homomorphic.seal_library import Code, SealContext
 from securetm.contracts import INF, Array, Cohort, Domain, Terms
+from securetm.data_classes import dataclass, replace
 from securetm.errors import NeedsReach, SumTooWide, check_setting
 
 FINEST = 2**52  # steps from zero to the reach: a float64 has no finer ones

@@ -8,7 +8,6 @@ parameters.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -44,6 +43,7 @@ from securetm.contracts import (
     Store,
     Terms,
 )
+from securetm.data_classes import dataclass
 from securetm.errors import NeedsIntegers, NeedsSum, NotInCohort, Refused, TooFewParties, UnknownRound
 from securetm.sessions.exchanges import WITHOUT_END, CoordinatorExchange, CoordinatorSession, PartyExchange, PartySession
 from securetm.sessions.framing import HASH, Reader, head, places_bytes

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -22,6 +21,7 @@ import numpy as np
 
 from securetm.aggregation.homomorphic.parameters import Fit
 from securetm.contracts import Array
+from securetm.data_classes import dataclass
 from securetm.errors import Failed
 
 WORTH = 512  # ciphertexts in one piece of work: about a million values, a tenth of a second

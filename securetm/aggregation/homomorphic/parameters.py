@@ -6,12 +6,11 @@ standard allows 54 bits there at 128-bit security with ternary secrets; the smal
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import Array, Block, Terms
+from securetm.data_classes import dataclass, replace
 from securetm.errors import SumTooWide
 
 DEGREE = 2048  # coefficients of a ciphertext's polynomials, and values that one ciphertext carries

@@ -12,7 +12,6 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, Protocol
@@ -22,6 +21,7 @@ import numpy as np
 from securetm.aggregation.homomorphic.helper_processes import Work, spread
 from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, SEED, Fit
 from securetm.contracts import Array, Entropy
+from securetm.data_classes import dataclass
 from securetm.entropy import OperatingSystem
 from securetm.errors import Mistake
 

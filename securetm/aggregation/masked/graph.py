@@ -8,9 +8,10 @@ union bounds over who colludes and who leaves, where that does not depend on the
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, lgamma, log
+
+from securetm.data_classes import dataclass
 
 PLACE = 2  # bytes of a party's place in the roster
 GRAPHS = 2  # which rule draws graphs: by the first, a party masked with all who held its shares

@@ -7,7 +7,6 @@ written down in protocols/masked_sum.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -41,6 +40,7 @@ from securetm.contracts import (
     Store,
     Terms,
 )
+from securetm.data_classes import dataclass, replace
 from securetm.errors import (
     BadSetting,
     BrokenPromise,

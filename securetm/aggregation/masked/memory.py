@@ -9,13 +9,13 @@ Of several session objects over one store only the newest uses prekeys: each rea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from securetm.aggregation.masked.graph import GRAPHS, Risk
 from securetm.aggregation.masked.messages import HEADER_SIZE, read_header
 from securetm.aggregation.masked.refusals import NotPrepared, RestoredState, RoundAbandoned, WrongSetup
 from securetm.contracts import Store
+from securetm.data_classes import dataclass, field
 from securetm.errors import UnknownRound
 from securetm.sessions.framing import VERSION, Label, hashed
 from securetm.sessions.identities import PinnedRoster

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from securetm.aggregation.masked.refusals import UnreadableShares, WrongSetup
 from securetm.aggregation.masked.shamir import PRIME, SHARE
 from securetm.contracts import Message, Terms
+from securetm.data_classes import dataclass
 from securetm.errors import UnknownRound
 from securetm.sessions.framing import HASH, VERSION, Label, Reader, framed, hashed, head, place_bytes, places_bytes
 from securetm.sessions.hybrid import CIPHERTEXT, PUBLIC_KEYS

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -61,6 +60,7 @@ from securetm.aggregation.masked.refusals import (
 from securetm.aggregation.masked.setup import hashes_of, pairs_of
 from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import PART, Answer, Array, Entropy, Message, Parcel, Terms
+from securetm.data_classes import dataclass, replace
 from securetm.errors import BadVector, Malformed, NotInCohort, Refused, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange, UnexpectedMessage
 from securetm.sessions.framing import Label, MessageBuffer, Reader, derive, hashed, head, place_bytes, places_bytes

@@ -10,7 +10,6 @@ shares by which a false share can later be told from a true one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.graph import Geometry, geometry, holds, masking, neighbourhoods
@@ -42,6 +41,7 @@ from securetm.aggregation.masked.refusals import (
     WrongSetup,
 )
 from securetm.contracts import Entropy, Message, Parcel, Store
+from securetm.data_classes import dataclass
 from securetm.errors import CohortTooSmall, Malformed
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
 from securetm.sessions.framing import HASH, Label, Reader, hashed, head, listed, place_bytes, places_bytes

@@ -11,7 +11,6 @@ words are those of the sum.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, cast
@@ -23,6 +22,7 @@ from securetm.auditing.attacks.embedding_inversion import NamedCandidates, PoolP
 from securetm.auditing.record import Example
 from securetm.auditing.views import REQUEST, TOTAL, VOCABULARY, AdversaryView, NotTestable, questions_in, totals
 from securetm.contracts import Array
+from securetm.data_classes import dataclass, replace
 from securetm.models.semantic import SemanticTopics, set_parts
 
 RIGHT = "named documents that took part"

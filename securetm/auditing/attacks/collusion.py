@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -41,6 +40,7 @@ from securetm.auditing.views import (
     vector_at,
 )
 from securetm.contracts import PART, Array, NoiseBy, Profile, Terms, Unit
+from securetm.data_classes import dataclass, replace
 from securetm.federation.questions import TRAIN
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.plans.profiles import cohort_of

@@ -6,7 +6,6 @@ Rational reconstruction undoes the normalisation of each topic. Noise in the wor
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from securetm.auditing.parts.shares import noise_of, table_behind
 from securetm.auditing.record import Example
 from securetm.auditing.views import BY_PARTIES, AdversaryView, ReadVector, party_vectors
 from securetm.contracts import Array, CountNoise
+from securetm.data_classes import dataclass
 
 TOPICS = "topics"
 _HUNDREDTH = 0.005  # the precision of a reconstructed sum of continuous noise; whole numbers are exact

@@ -6,7 +6,6 @@ Each sum hides its parties; the difference of the two does not. It guesses nothi
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from securetm.auditing.parts.reconstruction_scores import DOCUMENTS, judged
 from securetm.auditing.parts.reconstruction_scores import WORDS as NAMED
 from securetm.auditing.views import REQUEST, TOTAL, VOCABULARY, AdversaryView, NotTestable, ReadVector, totals
 from securetm.contracts import Answer
+from securetm.data_classes import dataclass
 from securetm.federation.questions import FREQUENCIES, JOINT, TRAIN, WORDS
 from securetm.federation.wire import wire
 from securetm.models.questions.word_sketch import SketchTooSmall

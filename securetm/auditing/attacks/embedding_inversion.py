@@ -8,7 +8,6 @@ candidate texts embeds them with the public sentence model, and asks which of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -29,6 +28,7 @@ from securetm.auditing.views import (
     totals,
 )
 from securetm.contracts import Array
+from securetm.data_classes import dataclass, replace
 
 NAMED = "documents of a round that are named in the pool"
 RIGHT = "named documents that took part"

@@ -7,7 +7,6 @@ shows are read.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
 
@@ -29,6 +28,7 @@ from securetm.auditing.parts.gradients import (
 from securetm.auditing.parts.reconstruction_scores import DOCUMENTS, MEASURES, WORDS, judged, judged_documents
 from securetm.auditing.views import BY_PARTIES, REQUEST, TOTAL, VOCABULARY, AdversaryView, ReadVector, party_vectors, totals
 from securetm.contracts import Array
+from securetm.data_classes import dataclass, field
 from securetm.models.neural.contextual import ContextualTopicModel
 from securetm.models.neural.cpu_kernels import EPSILON
 from securetm.models.neural.prodlda import ProdLDA

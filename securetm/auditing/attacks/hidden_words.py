@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -34,6 +33,7 @@ from securetm.auditing.views import (
     totals,
 )
 from securetm.contracts import Array
+from securetm.data_classes import dataclass, replace
 from securetm.federation.questions import (
     BUCKET_SUMS,
     BUCKETS,

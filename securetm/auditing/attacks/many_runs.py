@@ -7,7 +7,6 @@ distinguish half the noise from all of it; very many sums can.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import Any, Self
@@ -68,6 +67,7 @@ from securetm.contracts import (
 )
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments
+from securetm.data_classes import dataclass, field, replace
 from securetm.entropy import OperatingSystem
 from securetm.federation.budget.prices import spend_of
 from securetm.federation.questions import PAIRS, TRAIN, Questions

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -34,6 +33,7 @@ from securetm.auditing.record import Curve
 from securetm.auditing.verdicts import corrected
 from securetm.auditing.views import ANSWER, MODEL, TOTAL, AdversaryView, NotTestable, party_vectors, questions_in, totals
 from securetm.contracts import Array, Budget, ClippedSum, Losses, Memory
+from securetm.data_classes import dataclass, replace
 from securetm.errors import Mistake
 from securetm.federation.questions import PAIRS, Questions
 from securetm.plans.profiles import cohort_of

@@ -6,7 +6,6 @@ route before the one that adds noise, once all together and once without each of
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Self, cast
 
@@ -19,6 +18,7 @@ from securetm.auditing.views import REQUEST, AdversaryView, PublicFacts
 from securetm.contracts import INF, Array, Query, RoundContext, Sampling, State, TopicModel, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments
+from securetm.data_classes import dataclass, replace
 from securetm.entropy import OperatingSystem
 from securetm.federation.questions import TRAIN, Questions
 from securetm.models.neural.neural_model import NeuralTopicModel

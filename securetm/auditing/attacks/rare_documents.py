@@ -7,7 +7,6 @@ change together belong together. The attack needs no party's own answer; where a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from securetm.auditing.parts.reconstruction_scores import first_words
 from securetm.auditing.record import Example
 from securetm.auditing.views import ANSWER, TOTAL, AdversaryView, heard
 from securetm.contracts import Array
+from securetm.data_classes import dataclass
 
 # ---- words that occur once, followed from round to round ------------------------------------------------------------
 # A table of counts shows the topic of such a word. Words of one document have the document's topics; words of one sentence of

@@ -7,7 +7,6 @@ answer as the numbers that it shows, and a secure sum after it was opened.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import cast
@@ -20,6 +19,7 @@ from securetm.auditing.parts.gradients import GRADIENT, gradients, readings, sha
 from securetm.auditing.parts.reconstruction_scores import DOCUMENTS, judged_documents
 from securetm.auditing.views import BY_PARTIES, REQUEST, TOTAL, VOCABULARY, AdversaryView, ReadVector, party_vectors, totals
 from securetm.contracts import Array, State, TopicModel
+from securetm.data_classes import dataclass, replace
 from securetm.models.neural.network import NetworkShape, Prior
 from securetm.models.neural.prodlda import ProdLDA
 

@@ -7,7 +7,6 @@ epochs sends the difference itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, pairwise
 from operator import attrgetter
@@ -30,6 +29,7 @@ from securetm.auditing.views import (
     questions_in,
 )
 from securetm.contracts import Array
+from securetm.data_classes import dataclass, replace
 from securetm.federation.questions import TRAIN
 from securetm.models.fednmf import FedNMF
 from securetm.models.gradients import ADAM, TINY

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from securetm.auditing.views import BY_PARTIES, REQUEST, TOTAL, VOCABULARY, Adve
 from securetm.contracts import Answer, Array, Budget
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments
+from securetm.data_classes import dataclass, field
 from securetm.federation.questions import JOINT, TRAIN, WORDS
 from securetm.models.questions.word_sketch import SketchTooSmall, WordSketch, fits, packed, words_in
 from securetm.models.questions.word_sums import OPEN, bits_of, open_among, standing_out

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -16,6 +15,7 @@ from scipy.special import bdtrc, gammaln, log_ndtr, ndtr, ndtri
 from securetm.auditing.record import Curve
 from securetm.auditing.verdicts import clopper_pearson
 from securetm.contracts import Array
+from securetm.data_classes import dataclass
 
 _MOST_EPSILON = 1000.0  # the largest epsilon that is stated; also where no finite epsilon holds
 _MOST_OF_ONE_RUN = 50.0

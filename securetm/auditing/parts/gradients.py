@@ -8,7 +8,6 @@ one document; the cone of several documents is our own).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Self, cast
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.optimize import nnls
 from securetm.auditing.attack import RoundReconstruction
 from securetm.auditing.views import ReadVector
 from securetm.contracts import Array
+from securetm.data_classes import dataclass, replace
 from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.neural_model import NeuralTopicModel
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from math import exp
 from typing import Any
 
@@ -21,6 +20,7 @@ from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Budget, Memory, RoundContext, State, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments
+from securetm.data_classes import dataclass
 from securetm.entropy import Seeded
 from securetm.errors import BadSetting
 from securetm.federation.questions import TRAIN, Questions

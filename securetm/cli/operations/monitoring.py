@@ -6,10 +6,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from securetm.data_classes import dataclass
 
 if TYPE_CHECKING:
     from securetm.federation.party.joining import Joining

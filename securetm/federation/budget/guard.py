@@ -8,7 +8,6 @@ a process that ended before its answer left: that answer is computed now, under 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
 
 from securetm.accounting.composition import affordable
 from securetm.accounting.ledger import Ledger
@@ -18,6 +17,7 @@ from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.aggregation.vectors import pack_vector
 from securetm.contracts import Budget, Noised, State, Terms
+from securetm.data_classes import dataclass, replace
 from securetm.federation.budget.signing import LedgerWitness
 from securetm.federation.refusal_errors import AnotherCohort, AskedOtherwise, CannotTakePart, LaterAnswered, OutOfBudget
 from securetm.wording import upward

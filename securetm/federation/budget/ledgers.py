@@ -11,7 +11,6 @@ import hashlib
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from securetm.accounting.ledger import Ledger
@@ -21,6 +20,7 @@ from securetm.accounting.ledger.succession import continue_from
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.document_names import DIGEST, content_digests
+from securetm.data_classes import dataclass, replace
 from securetm.entropy import OperatingSystem
 from securetm.errors import Mistake
 from securetm.federation.store import DamagedStore

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +19,7 @@ from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Bill, Spend
 from securetm.answers.route import Route, compile_route
 from securetm.contracts import Budget, Cohort, Mechanism, Unit
+from securetm.data_classes import dataclass, field, replace
 from securetm.errors import BadSetting
 from securetm.federation.origins import before_in_trial
 from securetm.federation.questions import BUCKET_SUMS, JOINT, PAIRS, TRAIN, Questions, before_training, cohort_size

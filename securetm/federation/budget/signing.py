@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.ledger import LedgerReplaced
 from securetm.accounting.ledger.ledger_file import follow
 from securetm.contracts import Store
+from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, NotInCohort, Refused
 from securetm.federation.budget.witness import (

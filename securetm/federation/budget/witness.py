@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from securetm.contracts import Store
+from securetm.data_classes import dataclass, field
 from securetm.errors import Malformed
 from securetm.federation.wire import wire
 from securetm.federation.wire.wire import LINK

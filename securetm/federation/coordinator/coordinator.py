@@ -9,12 +9,12 @@ import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from securetm.contracts import Answer, Entropy, State
+from securetm.data_classes import dataclass, replace
 from securetm.entropy import OperatingSystem
 from securetm.errors import SecuretmError
 from securetm.federation.coordinator.hidden_words import take_words, told_words

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 from securetm.contracts import (
@@ -22,6 +21,7 @@ from securetm.contracts import (
     State,
     Terms,
 )
+from securetm.data_classes import dataclass, field, replace
 from securetm.errors import Malformed, Refused, SecuretmError, TooFewParties, UnknownRound, WrongSession
 from securetm.federation.budget.witness import Countersigning, LedgerStep
 from securetm.federation.document_minimum import documents_held

@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
@@ -22,6 +21,7 @@ from securetm.credentials.homes import KEYS, check_accepted
 from securetm.credentials.issuing import AUTHORITY, authority_pem
 from securetm.credentials.keys import Keys, Passphrase
 from securetm.credentials.roster import COORDINATOR, FederationRoster, read_roster
+from securetm.data_classes import dataclass, field, replace
 from securetm.data_homes import data_home
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Mistake, SecuretmError, TooFewParties

@@ -11,11 +11,11 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
 from securetm.contracts import Answer
+from securetm.data_classes import asdict, dataclass, field
 from securetm.federation.network.events import NetworkEvents, event_line
 from securetm.federation.refusal_errors import in_words
 from securetm.federation.transcript import Watch

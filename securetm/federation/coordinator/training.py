@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from securetm.contracts import Answer, State
+from securetm.data_classes import dataclass, field
 from securetm.federation.coordinator.rounds import NewSessionWanted, NoBudgetLeft, Rounds
 from securetm.federation.questions import HELD_OUT, PAIRS, TRAIN, Diverged, before_training, is_finite
 from securetm.federation.store import read_arrays

@@ -11,7 +11,6 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import msgspec
 
 from securetm.contracts import Entropy
 from securetm.credentials.roster import COORDINATOR
+from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed
 from securetm.federation.coordinator.coordinator import ENDED, HANDED_OUT, Coordinator, Trained, coordinator_of

@@ -11,12 +11,12 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
 from securetm.private_files import private_file, private_folder, sync
 

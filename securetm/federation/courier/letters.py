@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -20,6 +19,7 @@ from securetm.contracts import Message
 from securetm.credentials.hybrid_identity import SEALED, SIGNATURE, TAG, PrivateIdentity, Purpose
 from securetm.credentials.keys import Keys
 from securetm.credentials.roster import COORDINATOR, FederationRoster
+from securetm.data_classes import dataclass
 from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, Mistake, Refused, SecuretmError
 

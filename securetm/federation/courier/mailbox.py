@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 
+from securetm.data_classes import dataclass, field
 from securetm.federation.courier.letters import HEAD, OVERHEAD, Head, NotALetter, Writer
 from securetm.federation.courier.places import Place
 

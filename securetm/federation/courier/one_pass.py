@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from securetm.credentials.roster import COORDINATOR
+from securetm.data_classes import dataclass
 from securetm.federation.coordinator.serving import CoordinatorFiles
 from securetm.federation.courier.coordinator_end import served_by_courier
 from securetm.federation.courier.journal import Paused

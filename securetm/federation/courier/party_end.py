@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from securetm.credentials.keys import Keys
 from securetm.credentials.roster import COORDINATOR, FederationRoster
+from securetm.data_classes import dataclass, field
 from securetm.errors import Malformed
 from securetm.federation.courier.letters import DIGEST, Head, Subject, Writer, bundle_size, bundled, unbundled
 from securetm.federation.courier.mailbox import Mailbox, Sent, newest

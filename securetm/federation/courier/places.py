@@ -9,11 +9,11 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from securetm.data_classes import dataclass, field
 from securetm.errors import Mistake, Misuse
 from securetm.federation.courier.letters import drawn_name
 

@@ -9,11 +9,11 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from flwr.app import Message
 from flwr.serverapp import Grid
 
+from securetm.data_classes import dataclass, field
 from securetm.errors import Malformed, SecuretmError
 from securetm.federation.flower.flower_message import content_of, payload_of
 from securetm.federation.flower.sealed_channel import LONGEST_ANSWER, OVERHEAD, CoordinatorEnd, Offer, refusal_in

@@ -11,13 +11,13 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Self
 
 from securetm.credentials.keys import Keys
 from securetm.credentials.roster import COORDINATOR, FederationRoster
+from securetm.data_classes import dataclass
 from securetm.errors import CannotWrite, Mistake, SecuretmError
 from securetm.federation.flower.sealed_channel import LONGEST_OFFER, OVERHEAD, PartyEnd
 from securetm.federation.network.events import NetworkEvents

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from cryptography.exceptions import InvalidTag
@@ -19,6 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from securetm.credentials.hybrid_identity import FORMER, PublicIdentity, Purpose, purposed
+from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, Refused
 from securetm.sessions.hybrid import CIPHERTEXT, PUBLIC_KEYS, SECRET_KEYS, public_key, public_keys, receive_secret, send_secret

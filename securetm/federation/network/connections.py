@@ -11,7 +11,6 @@ import mmap
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,6 +18,7 @@ import grpc
 import grpc.aio
 
 from securetm.contracts import Message
+from securetm.data_classes import dataclass, field
 from securetm.errors import Failed, Malformed, SecuretmError
 from securetm.federation.network.frames import Incoming, frames_of, unpacked
 

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -20,6 +19,7 @@ import grpc
 from securetm.credentials.diagnosis import check_own, now_utc
 from securetm.credentials.keys import Keys
 from securetm.credentials.roster import FederationRoster
+from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Malformed, SecuretmError, error_class
 from securetm.federation.network.events import (

@@ -12,8 +12,9 @@ import asyncio
 import contextlib
 import resource
 from collections import Counter
-from dataclasses import dataclass, field
 from itertools import chain
+
+from securetm.data_classes import dataclass, field
 
 MOST_STRANGERS = 256
 PATIENCE = 20.0  # seconds for a handshake and a hello

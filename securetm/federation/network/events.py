@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from securetm.data_classes import dataclass
 from securetm.errors import Misuse
 
 LONGEST_FACT = 200  # characters

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from securetm.credentials.hybrid_identity import FORMER_SIGNATURE, SIGNATURE
+from securetm.data_classes import dataclass, field
 from securetm.errors import Malformed
 from securetm.federation.network import network_pb2 as pb
 from securetm.federation.refusal_errors import REASONS

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ import grpc.aio
 from securetm.credentials.certificates import CertificateRefused
 from securetm.credentials.keys import Keys
 from securetm.credentials.roster import FederationRoster
+from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Malformed, Mistake, SecuretmError
 from securetm.federation import health as probe

@@ -8,13 +8,13 @@ less from stage to stage; some of the training documents are held back, and say 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import MOST_TOPICS, Answer, Array, Memory, State, TopicModel
+from securetm.data_classes import dataclass, replace
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import TOP_WORDS
 from securetm.mechanisms.sampling import batch_rows

@@ -7,7 +7,6 @@ and the documents have no part in it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from securetm.aggregation.vectors import pack_vector, unpack_vector
 from securetm.answers.route import ClippedAnswer, Route
 from securetm.contracts import Cohort, Mechanism, Message, Noised, Query, RoundContext, State
 from securetm.corpus.corpus import Corpus
+from securetm.data_classes import dataclass
 from securetm.errors import CohortTooSmall, NotInCohort
 from securetm.federation.budget.guard import PaidQuestion
 from securetm.federation.budget.prices import spend_of

@@ -16,7 +16,6 @@ import struct
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -29,6 +28,7 @@ from securetm.credentials.homes import KEYS, Replacement, next_keys
 from securetm.credentials.key_requests import KeyRequest, request_in
 from securetm.credentials.keys import NEXT, Keys, Passphrase, are_encrypted
 from securetm.credentials.roster import COORDINATOR
+from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, Mistake, NoSuchPath
 from securetm.federation.budget.ledgers import LedgersOfDocuments

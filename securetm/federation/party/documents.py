@@ -5,12 +5,11 @@ Reading never fails towards the role that sent the words: documents that cannot 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
+from securetm.data_classes import dataclass, replace
 from securetm.federation.party.failure_log import FailureLog
 from securetm.federation.questions import (
     BUCKET_SUMS,

@@ -9,11 +9,11 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from securetm.answers.block_sums import RowFailure
+from securetm.data_classes import asdict, dataclass
 from securetm.errors import SecuretmError
 from securetm.federation.party_store import PartyStore
 from securetm.federation.store import LONGEST_REASON, named

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hmac
 import os
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from securetm.contracts import Budget
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.document_names import content_digests
 from securetm.credentials.keys import Keys
+from securetm.data_classes import dataclass
 from securetm.entropy import OperatingSystem
 from securetm.errors import Mistake
 from securetm.federation.budget.ledgers import LedgersOfDocuments, ledger_in

@@ -10,7 +10,6 @@ import shlex
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +23,7 @@ from securetm.credentials.diagnosis import check_own, now_utc, said_of_build
 from securetm.credentials.homes import KEYS, check_accepted
 from securetm.credentials.keys import Keys, Passphrase
 from securetm.credentials.roster import FederationRoster, read_roster
+from securetm.data_classes import dataclass, field, replace
 from securetm.entropy import OperatingSystem
 from securetm.errors import BadSetting, Failed, SecuretmError
 from securetm.federation.budget.ledgers import LedgersOfDocuments, own_budget, runs_in

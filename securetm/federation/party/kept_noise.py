@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 from securetm.accounting.ledger import Ledger
 from securetm.contracts import Store
+from securetm.data_classes import dataclass
 from securetm.errors import Failed
 
 _PAID = struct.Struct(">32sQ32s")  # which ledger, how many entries it had, and the digest that commits to them

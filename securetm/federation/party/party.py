@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from securetm.contracts import Message
+from securetm.data_classes import dataclass
 from securetm.errors import Malformed, Refused, WrongSession
 from securetm.federation.origins import product_of
 from securetm.federation.party.answering import answer

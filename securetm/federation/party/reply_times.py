@@ -11,12 +11,12 @@ import logging
 import math
 import threading
 import time
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from securetm.answers.route import compile_route
 from securetm.contracts import RoundContext, Sampling
+from securetm.data_classes import dataclass, field, replace
 from securetm.federation.budget.prices import bill_of
 from securetm.federation.party.party import Party
 from securetm.federation.party.state import PartyState

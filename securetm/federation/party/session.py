@@ -6,12 +6,12 @@ It carries the messages of an aggregation. How a question is answered is decided
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from securetm.answers.route import Route
 from securetm.contracts import Exchange, Message, Parcel, Roster, RoundContext, Session
+from securetm.data_classes import dataclass
 from securetm.errors import UnknownRound
 from securetm.federation.budget.guard import BudgetGuard
 from securetm.federation.budget.signing import LedgerWitness

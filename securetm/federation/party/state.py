@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.answers.block_answers import IN_PROCESS
 from securetm.contracts import IN_MEMORY, Answer, Array, Engine, Entropy, Keeping, Memory, State
 from securetm.corpus.corpus import Corpus
+from securetm.data_classes import dataclass, field
 from securetm.errors import Mistake, Refused
 from securetm.federation.budget.witness import TAG
 from securetm.federation.document_minimum import (

@@ -8,9 +8,9 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from securetm.data_classes import dataclass, field
 from securetm.errors import Refused
 from securetm.federation.network.events import NetworkEvents, event_line
 from securetm.federation.party.failure_log import Failure

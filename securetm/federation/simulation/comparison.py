@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
+from securetm.data_classes import dataclass, replace
 from securetm.federation.coordinator.coordinator import Trained
 from securetm.federation.folder import RunFolder
 from securetm.federation.origins import Beginning

@@ -11,7 +11,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -19,6 +18,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.answers.block_answers import IN_PROCESS
 from securetm.contracts import Engine
 from securetm.corpus.corpus import Corpus
+from securetm.data_classes import dataclass, field, replace
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, SecuretmError
 from securetm.federation.budget.ledgers import own_budget

@@ -9,9 +9,9 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from securetm.data_classes import dataclass, field
 from securetm.errors import Malformed
 
 MOST_MEMBERS = 10_000

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Any, TypeVar, get_args
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
 from securetm.contracts import Array, Message, State
+from securetm.data_classes import dataclass, fields
 from securetm.errors import Malformed
 from securetm.federation.wire import wire_pb2 as pb
 from securetm.federation.wire.form import ACCEPT, MOST_DIMENSIONS, MOST_MEMBERS, PARCELS, Span, begun, check_form, fields_in

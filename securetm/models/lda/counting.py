@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Domain, Memory, Public, Rows, State, Terms
+from securetm.data_classes import dataclass, replace
 from securetm.errors import BrokenPromise
 from securetm.extras import sparse
 from securetm.models.batches import chunks, places_among, with_zero

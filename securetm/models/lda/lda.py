@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, Rows, State, Terms
+from securetm.data_classes import dataclass, replace
 from securetm.extras import later, sparse
 from securetm.models.batches import on_ranges
 from securetm.models.document_noise import starts_of, uniform

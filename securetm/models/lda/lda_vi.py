@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, Public, State, Terms
+from securetm.data_classes import dataclass, replace
 from securetm.extras import later
 from securetm.models.batches import grouped, on_ranges
 from securetm.models.estimator import Count, OrNone, Part

@@ -7,7 +7,6 @@ merge down to a requested number of topics is not in the paper, whose model keep
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -16,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Needs, Public, State, Terms, TopicModel, Unit
+from securetm.data_classes import dataclass, field
 from securetm.errors import Mistake
 from securetm.extras import sparse
 from securetm.models.estimator import Count, Question, Smoothing

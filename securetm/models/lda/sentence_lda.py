@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import Array, Reads, Rows, State
+from securetm.data_classes import dataclass, replace
 from securetm.errors import BrokenPromise
 from securetm.extras import sparse
 from securetm.models.batches import on_ranges, with_zero

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import Array, Perturbed, Rows
+from securetm.data_classes import dataclass, field
 from securetm.errors import BrokenPromise
 from securetm.models.batches import ranges, with_zero
 from securetm.models.document_noise import starts_of, uniform

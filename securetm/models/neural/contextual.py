@@ -5,10 +5,10 @@ CombinedTM is Bianchi et al.'s (ACL 2021), ZeroShotTM theirs of EACL 2021. Embed
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from securetm.contracts import Reads, State
+from securetm.data_classes import dataclass
 from securetm.models.estimator import Count, Finite
 from securetm.models.neural.decoders import ProductOfExperts
 from securetm.models.neural.neural_model import NeuralTopicModel

@@ -8,7 +8,6 @@ of `fixed_order`. It runs on one thread.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import torch
 
 from securetm.compiled import njit
 from securetm.contracts import Array
+from securetm.data_classes import dataclass, fields, replace
 from securetm.models.fixed_order import (
     LANES,
     add_product,

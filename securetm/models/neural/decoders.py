@@ -7,7 +7,6 @@ decoder's own weights as factors from which its length follows. Its weights are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -16,6 +15,7 @@ import torch
 from torch import Tensor
 
 from securetm.contracts import Array
+from securetm.data_classes import dataclass, replace
 from securetm.models.neural.cpu_kernels import DecoderLosses, FusedKernels, MixtureLosses, WordBatch
 from securetm.models.neural.torch_kernels import TorchKernels
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import functools
 import math
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import torch
 from torch import Tensor
 
 from securetm.contracts import Array
+from securetm.data_classes import dataclass, replace
 from securetm.errors import BrokenPromise
 from securetm.models.gradients import FlatLayers
 from securetm.models.neural.cpu_kernels import WordBatch

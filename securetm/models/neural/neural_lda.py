@@ -7,12 +7,12 @@ word one deviation over the topics; here the bound `word_spread`, after each ste
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from securetm.contracts import Array, State
+from securetm.data_classes import dataclass, replace
 from securetm.errors import BrokenPromise
 from securetm.extras import sparse
 from securetm.models.estimator import Finite, Fraction, Positive

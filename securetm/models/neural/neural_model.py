@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
@@ -17,6 +16,7 @@ import torch
 
 from securetm.compiled import njit
 from securetm.contracts import Array, State
+from securetm.data_classes import dataclass
 from securetm.models.batches import slices
 from securetm.models.document_noise import normals, survival
 from securetm.models.estimator import Count, Finite, Fraction, Positive

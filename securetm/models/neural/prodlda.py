@@ -7,13 +7,13 @@ It is Srivastava and Sutton's (2017) network: words go in, and a product of expe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
 
 from securetm.contracts import Array, Public, State
+from securetm.data_classes import dataclass
 from securetm.models.estimator import Count, Positive
 from securetm.models.neural.cpu_kernels import FusedKernels, WordBatch, bags, with_embeddings
 from securetm.models.neural.decoders import Decoder, EmbeddedExperts, ProductOfExperts

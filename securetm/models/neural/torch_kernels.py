@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch.nn.functional import softplus
 
 from securetm.contracts import Array
+from securetm.data_classes import dataclass
 from securetm.errors import Failed
 from securetm.models.neural.cpu_kernels import EPSILON, LEAST, DecoderLosses, FusedKernels, Latent, MixtureLosses, WordBatch
 

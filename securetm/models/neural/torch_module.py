@@ -14,7 +14,6 @@ import importlib.util
 import json
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from securetm.contracts import INF, Array, State
+from securetm.data_classes import dataclass, field
 from securetm.errors import BadSetting, Mistake
 from securetm.models.batches import slices
 from securetm.models.estimator import OrNone

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, State, Terms, Unit
+from securetm.data_classes import dataclass, field
 from securetm.errors import Misuse
 from securetm.extras import sparse
 from securetm.models.questions.word_sketch import fits

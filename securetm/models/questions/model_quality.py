@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Memory, State, Terms, TopicModel
+from securetm.data_classes import dataclass
 from securetm.extras import sparse
 from securetm.models.batches import chunks, with_zero
 from securetm.models.quality import npmi, pairs_within, perplexity

@@ -8,11 +8,11 @@ or decoding reports that the table was too small (Goodrich and Mitzenmacher 2011
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from securetm.contracts import Answer, Array, Block, Domain, Terms
+from securetm.data_classes import dataclass
 from securetm.errors import SecuretmError
 from securetm.models.questions.words import MOST_WORDS, NamesWords, sendable, total_of
 

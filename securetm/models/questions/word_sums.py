@@ -11,7 +11,6 @@ list is not found.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Memory, Rows, State, Terms
+from securetm.data_classes import dataclass, field
 from securetm.extras import sparse
 from securetm.models.noisy_counts import likely_totals
 from securetm.models.questions.word_sketch import fits, mixed, packed

@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, Needs, Rows, Terms, Unit
+from securetm.data_classes import dataclass
 from securetm.errors import BadSetting, Failed, Misuse, Refused
 from securetm.extras import sparse
 

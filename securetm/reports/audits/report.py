@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from rich.console import Console
 from securetm.auditing import record
 from securetm.auditing.record import NOT_TESTED, REFUTED, STANDINGS, Audit, Example, Finding, Measured
 from securetm.contracts import Unit
+from securetm.data_classes import dataclass, replace
 from securetm.figures import Curve, Figure
 from securetm.reports.audits import wording
 from securetm.reports.audits.wording import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from glob import escape as escaped
 from pathlib import Path
@@ -24,6 +23,7 @@ from securetm.auditing.evidence import (
 from securetm.auditing.plans import Trial, audit_plan_names, read_audit_plan
 from securetm.auditing.record import NOT_REFUTED, NOT_TESTED, REFUTED, STANDING, Finding, flat, standing_of
 from securetm.contracts import Adversary, Claim, Profile, Requirement, ThreatModel, Unit
+from securetm.data_classes import dataclass
 from securetm.plans.profiles import cohort_of, count_of_parties, read_profile
 from securetm.reports.audits.wording import CAUTION, figure, ideal
 from securetm.reports.profiles import parts_of, promised_of

@@ -9,13 +9,13 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from securetm.auditing.record import BROKEN, DOCUMENT, HELD, NOT_TESTED, OPEN, STANDINGS, Finding
 from securetm.auditing.regulators import CRITERIA, NOT_TRIED, SCOPES, anonymity_of, bearing_on, outcome_of
 from securetm.contracts import Claim, Profile, Unit
+from securetm.data_classes import dataclass, field, replace
 from securetm.mechanisms.noising import PRIVATE
 from securetm.reports.audits.threats import rests_on_refusing
 from securetm.reports.audits.wording import SHARE, figure, ideal, scale_of, tries

@@ -11,13 +11,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 from rich.console import Console
 
 from securetm.credentials.report_signatures import ENDING
+from securetm.data_classes import dataclass, field
 from securetm.errors import Mistake, NoSuchPath
 from securetm.federation.release import MODEL, RELEASE, TOPICS
 

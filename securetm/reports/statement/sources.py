@@ -9,7 +9,6 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from securetm.auditing.record import BROKEN, DOCUMENT, HELD, NOT_TESTED, OPEN, A
 from securetm.auditing.recorded import MESSAGES
 from securetm.auditing.regulators import bears_on
 from securetm.contracts import Budget, Cohort, Profile
+from securetm.data_classes import dataclass, field
 from securetm.errors import Mistake
 from securetm.federation.folder import (
     ADDED,

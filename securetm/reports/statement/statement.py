@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 
 from securetm.accounting.calculator.persons import grown
 from securetm.contracts import Unit
+from securetm.data_classes import asdict, dataclass
 from securetm.plans.profiles import claims_of
 from securetm.reports.document import Document, Paragraph, Section, ToFillIn
 from securetm.reports.statement.seal import sheet_marks, shown_digest

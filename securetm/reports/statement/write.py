@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from securetm.auditing.record import BROKEN, Audit
 from securetm.corpus.corpus import Corpus
 from securetm.credentials.report_signatures import ENDING, Signer
+from securetm.data_classes import dataclass, replace
 from securetm.federation.budget.forecast import check_words
 from securetm.federation.folder import begin
 from securetm.federation.release import MODEL, RELEASE
