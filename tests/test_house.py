@@ -33,6 +33,7 @@ GUESSES = {
     "securetm/cli/main.py: getattr(…, 'option_name')": CLICK,
     "securetm/cli/main.py: getattr(…, 'possibilities')": CLICK,
     "securetm/cli/main.py: hasattr(…, 'format_message')": CLICK,
+    "securetm/data_classes.py: hasattr(…, '__post_init__')": "what Python's own data classes ask",
     "securetm/data_frames.py: getattr(…, 'index')": FRAME,
     "securetm/auditing/given_run.py: hasattr(…, 'sched_getaffinity')": SYSTEM,
     "securetm/models/given_documents.py: getattr(…, 'columns')": FRAME,
