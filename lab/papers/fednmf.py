@@ -56,9 +56,8 @@ SCALES = {
         {
             "corpora": {"SMS Spam": (1_000, 2), "TagMyNews": (1_000, 2), "StackOverflow": (1_000, 2)},
             "words": 1_000,
-            "topics": (20,),
+            "topics": {20: 1},  # beside 50, each by so many seeds
             "methods of Fig. 2": FACTORED,
-            "seeds of Fig. 2": 1,
             "seeds of Fig. 4": 1,
             "rounds": 10,
             "alphas": (0.1, 10.0),
@@ -66,6 +65,7 @@ SCALES = {
             "tuning": {
                 "corpora": {"StackOverflow": (1_000, 2)},
                 "words": 1_000,
+                "seeds": 1,
                 "informations": (0.1,),
                 "server_rates": (0.03,),
             },
@@ -86,9 +86,8 @@ SCALES = {
         {
             "corpora": {"SMS Spam": (1_500, 2), "TagMyNews": (PAPERS_TAG_NEWS, 3), "StackOverflow": (2_000, 2)},
             "words": 1_000,
-            "topics": (20, 100, 200),
+            "topics": {20: 1, 100: 1, 200: 1},
             "methods of Fig. 2": AVERAGED,
-            "seeds of Fig. 2": 1,
             "seeds of Fig. 4": 3,
             "rounds": 20,
             "alphas": (0.1, 10.0),
@@ -96,6 +95,7 @@ SCALES = {
             "tuning": {
                 "corpora": {"SMS Spam": (None, 1), "TagMyNews": (PAPERS_TAG_NEWS, 3), "StackOverflow": (4_000, 1)},
                 "words": 2_000,
+                "seeds": 1,
                 "informations": (0.1, 0.5),
                 "server_rates": (0.03, 0.1),
             },
@@ -122,9 +122,8 @@ SCALES = {
         {
             "corpora": {"SMS Spam": (None, 1), "TagMyNews": (PAPERS_TAG_NEWS, 5), "StackOverflow": (None, 1)},
             "words": 10_000,
-            "topics": (20, 100, 200),
+            "topics": {20: 5, 100: 5, 200: 5},
             "methods of Fig. 2": FACTORED,
-            "seeds of Fig. 2": 5,
             "seeds of Fig. 4": 5,
             "rounds": 40,
             "alphas": (0.1, 0.5, 5.0, 10.0),
@@ -132,6 +131,7 @@ SCALES = {
             "tuning": {
                 "corpora": {"SMS Spam": (None, 1), "TagMyNews": (PAPERS_TAG_NEWS, 5), "StackOverflow": (None, 1)},
                 "words": 10_000,
+                "seeds": 5,
                 "informations": (0.01, 0.05, 0.1, 0.5),
                 "server_rates": (0.01, 0.03, 0.1),
             },
@@ -189,9 +189,10 @@ def _of_seed(scale: Scale, seed: int) -> Iterator[Key]:
         yield from _heterogeneous(scale, seed)
     if number == 0:
         yield from _supervised(scale)
+    if number < sizes["tuning"]["seeds"]:
         yield from _tuned(scale, seed)
-    if number < sizes["seeds of Fig. 2"]:
-        for topics in sizes["topics"]:
+    for topics, seeds in sizes["topics"].items():
+        if number < seeds:
             yield from _main(scale, topics, seed, sizes["methods of Fig. 2"])
 
 

@@ -98,13 +98,13 @@ def reproduce(
 
 
 @cache
-def _labelled(name: str) -> tuple[Corpus, tuple[str, ...]]:
-    """The documents, with embeddings; and a public list, made of as many others of the same kind.
+def _labelled(name: str, embedded: bool) -> tuple[Corpus, tuple[str, ...]]:
+    """The documents, with embeddings if asked for; and a public list, made of as many others of the same kind.
 
     It has their most frequent words, and rare ones, as a dictionary has: what a single document says shows in these.
     """
     file, documents = CORPORA[name]
-    corpus = read_corpus(research_file(file), embed=TextEmbedder().embed)
+    corpus = read_corpus(research_file(file), embed=TextEmbedder().embed if embedded else None)
     order = np.random.default_rng(0).permutation(len(corpus))
     ours, others = (np.sort(part) for part in (order[:documents], order[documents : 2 * documents]))
     public = corpus.select(others)
@@ -136,7 +136,7 @@ def tables_of(key: Key) -> dict[str, Any]:
 
 
 def _row(key: Key) -> Row:
-    corpus, words = _labelled(key["corpus"])
+    corpus, words = _labelled(key["corpus"], key["model"] == "semantic")
     with begun(dealt_out(corpus, PARTIES), words, tables_of(key), recorded=True) as run:
         result = execute(run, Unwatched())
         finished = FinishedRun.open(run.path)

@@ -30,7 +30,7 @@ FEW: dict[str, Any] = {
     **SCALES["small"].sizes,
     "corpora": {MINE: (60, 1)},
     "words": 60,
-    "topics": (2,),
+    "topics": {2: 1},
     "rounds": 2,
     "clients": (5,),
     "alphas": (0.1,),
