@@ -55,16 +55,12 @@ def code_of(path: Path) -> SourceText:
             node.body = node.body[1:]
     named, statements = dict[str, Definition](), list[Definition]()
     for node in tree.body:
-        if isinstance(node, _IMPORTS) or _only_for_types(node):
+        if isinstance(node, _IMPORTS) or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
             continue
         made, names = _definition(node), tuple(_assigned(node))
         named |= dict.fromkeys(names, made)
         statements += [] if names else [made]
     return SourceText(named, tuple(statements), dict(_imported(tree)))
-
-
-def _only_for_types(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
 def _assigned(node: ast.stmt) -> Iterator[str]:

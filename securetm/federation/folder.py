@@ -41,7 +41,7 @@ from securetm.federation.store import DamagedStore, read_json, write_bytes, writ
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models.stored_model import check_plan_of, write_model
 from securetm.plans.agreement import Agreement, agree
-from securetm.plans.profiles import TooFewForProfile, words_in_sums
+from securetm.plans.profiles import words_in_sums
 from securetm.plans.recommend import Recommendation, plan_text
 from securetm.plans.schema import Plan, decode
 from securetm.private_files import check_private, private_file, private_folder
@@ -273,9 +273,6 @@ def begin(
     check_free(path)
     agreement = agree(plan)
     check_lists(agreement)
-    needed = agreement.profile.minimum_parties
-    if len(corpora) < needed:
-        raise TooFewForProfile(len(corpora), needed, plan.profile)
     check_answerable(agreement, len(corpora))
     _check_parties(agreement, corpora)
     persons = any(corpus.persons is not None for corpus in corpora.values())

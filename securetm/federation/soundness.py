@@ -136,6 +136,9 @@ def check_survivors(agreement: Agreement, parties: int, survivors: int) -> None:
 
 def check_answerable(agreement: Agreement, parties: int) -> None:
     """Raises the first refusal that a run would end with, before any document is read."""
+    needed = agreement.profile.minimum_parties
+    if parties < needed:
+        raise TooFewForProfile(parties, needed, agreement.plan.profile)
     check_sample(agreement, parties)
     for _, unsound in _refusals(agreement, parties):
         raise unsound
@@ -181,9 +184,6 @@ def agreed_apart(plan: Plan, members: Collection[str], *, tried: bool = True) ->
     A simulation sees whether documents name persons. A role on its own does not, so the plan must say whom a budget protects.
     """
     agreement = agree(plan)
-    needed = agreement.profile.minimum_parties
-    if len(members) < needed:
-        raise TooFewForProfile(len(members), needed, plan.profile)
     check_answerable(agreement, len(members))
     check_floor(agreement, len(members))
     for name in plan.model.settings.get("topics_at", {}):

@@ -284,15 +284,9 @@ def tell_words(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - 
     table = summed(view)
     named = frozenset[str]().union(*(words for _, words in own_lists(view)), table.words if table is not None else ())
     listed = np.array([word in named for word in asked.words], dtype=bool)
-    sums = list(_noised_sums(view))
+    read = totals(view) if TOTAL in view.seen else party_vectors(view)  # behind noise: of all parties, or of each
+    sums = [one for one in read if one.round.question == JOINT and one.blocks["cells"].ndim == 1]
     return listed | surely_there(asked, sums) if sums else listed
-
-
-def _noised_sums(view: AdversaryView) -> Iterator[ReadVector]:
-    """Sums of words behind noise: of all parties, or where each party's own is seen, of each."""
-    for vector in totals(view) if TOTAL in view.seen else party_vectors(view):
-        if vector.round.question == JOINT and vector.blocks["cells"].ndim == 1:
-            yield vector
 
 
 def surely_there(asked: AskedWords, sums: list[ReadVector]) -> Array:

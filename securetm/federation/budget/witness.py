@@ -153,7 +153,7 @@ class Countersigning:
         """What every party is shown along with another message; nothing if all is signed, or links are lacking."""
         unsigned = self._unsigned(here)
         if not unsigned or any(owner not in self._led for owner in unsigned if self._behind(owner)):
-            return {}, _ignored
+            return {}, lambda _: None
         shown, self._led = self._to_show(self._led), {}
         return shown, partial(self._take_shown, [*self.heads])
 
@@ -230,7 +230,3 @@ class Countersigning:
 def _leads_in(led: Mapping[str, wire.Accepted], since: Mapping[str, int]) -> dict[str, _Lead]:
     """What owners answered to a question for links."""
     return {owner: _Lead(since[owner], *map(bytes, said.parcels)) for owner, said in led.items() if len(said.parcels) == 2}
-
-
-def _ignored(_: Mapping[str, wire.Accepted]) -> None:
-    """Takes no replies, because nothing was asked."""

@@ -139,16 +139,9 @@ def _said_cells(own: PartyState, state: State) -> FoundCells:
 def names_told(own: PartyState, found: FoundCells) -> bytes:
     """What this party tells the others: the word of each column that is alone in it and that its documents hold."""
     with own.failure_log.logged():
-        words = _held_words(own.corpus)
-        alone = found.words_alone(words, own.questions.key, own.questions.buckets)
+        alone = found.words_alone(_ranked(own.corpus), own.questions.key, own.questions.buckets)
         return b"".join(bytes((len(word.encode()),)) + word.encode().ljust(LONGEST, b"\0") for word in alone)
     return bytes(bytes_of_names(len(found.cells)))
-
-
-def _held_words(corpus: Corpus) -> list[str]:
-    """The words that are in a document."""
-    often = corpus.document_frequencies()
-    return [word for word, n in zip(corpus.vocabulary, often.tolist(), strict=True) if n]
 
 
 def _heard(own: PartyState, found: FoundCells, most: int, told: Mapping[int, bytes]) -> tuple[bytes, bytes]:
@@ -232,7 +225,7 @@ def _named(store: Store) -> dict[str, str]:
 
 
 def _ranked(corpus: Corpus) -> list[str]:
-    """The party's words, the most frequent ones first."""
+    """The words that the party's documents hold, the most frequent ones first."""
     often = corpus.document_frequencies()
     return [corpus.vocabulary[n] for n in np.argsort(-often, kind="stable") if often[n]]
 
