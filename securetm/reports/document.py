@@ -139,18 +139,13 @@ class Document:
     title: str
     subtitle: str
     sections: tuple[Section, ...]
-    kind: str = ""  # of its style: "audit", "sheet", "annex", "budget"
+    kind: str = ""  # of its style: "audit", "sheet" (which has to be one), "annex", "budget"
     annexes: tuple[str, ...] = ()  # the files that belong to it and are written beside
     foot: str = ""  # of every sheet
     ending: tuple[str, ...] = ()  # below everything, on a page
     marks: tuple[str, ...] = ()  # that bind it to its annex, or to the sheet that it is an annex of
     day: str = ""  # on which it was made, as 2026-11-24
     contents: bool = False  # whether links to the sections stand below the first one
-
-    @property
-    def one_sheet(self) -> bool:
-        """Whether it has to fit on one sheet."""
-        return self.kind == "sheet"
 
 
 def words_of(line: Line) -> tuple[Words, ...]:

@@ -103,11 +103,11 @@ class Writer:
         sealed = self.roster.member(receiver).public.seal(receiver, stated + key + signature, _CONTEXT)
         return head, _FIRST + sealed + ChaCha20Poly1305(key).encrypt(_ONCE, content, None)
 
-    def opened_head(self, file: str, first: bytes, length: int) -> Head:
-        """Opens the first `HEAD` bytes of a file of that length, or refuses: it is foreign, damaged, or of a stranger."""
-        return self._opened_head(file, first, length)[0]
+    def opened_head(self, file: str, first: bytes, length: int) -> tuple[Head, bytes]:
+        """The head in the first `HEAD` bytes of a file of that length, and its content's key.
 
-    def _opened_head(self, file: str, first: bytes, length: int) -> tuple[Head, bytes]:
+        It refuses what is foreign, damaged, or of a stranger.
+        """
         if len(first) != HEAD or first[:1] != _FIRST:
             raise NotALetter(file, "it begins otherwise")
         try:
@@ -128,7 +128,7 @@ class Writer:
 
     def opened(self, file: str, head: Head, whole: bytes) -> bytes:
         """The content of the letter with that head, which this file was when its head was read."""
-        found, key = self._opened_head(file, whole[:HEAD], len(whole))
+        found, key = self.opened_head(file, whole[:HEAD], len(whole))
         try:
             content = ChaCha20Poly1305(key).decrypt(_ONCE, whole[HEAD:], None)
         except InvalidTag:

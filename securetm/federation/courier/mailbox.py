@@ -64,7 +64,7 @@ class Mailbox:
         first = self.place.read(name, HEAD)
         (self.unread.discard if first else self.unread.add)(name)
         try:
-            self._opened[known] = self.writer.opened_head(name, first, length)
+            self._opened[known], _ = self.writer.opened_head(name, first, length)
         except NotALetter:
             self._opened[known] = None
         return self._opened[known]
@@ -91,13 +91,10 @@ class Mailbox:
         if sent.names:
             sent.pause = min(LONGEST_AGAIN, 2 * sent.pause)
         sent.due = now + sent.pause
-        if any(self._is_there(name, sent.file) for name in sent.names):
+        if any(self.place.read(name, len(sent.file) + 1) == sent.file for name in sent.names):
             return False
         sent.names.append(self.place.write(sent.file))
         return True
-
-    def _is_there(self, name: str, file: bytes) -> bool:
-        return self.place.read(name, len(file) + 1) == file
 
     def withdraw(self, sent: Sent) -> None:
         """Removes a letter that is answered."""

@@ -51,7 +51,7 @@ def check_library() -> None:
 def in_pdf(paper: Document) -> bytes:
     """The file."""
     check_library()
-    if not paper.one_sheet:
+    if paper.kind != "sheet":
         return _written(paper, _USUAL)
     for size in _SIZES:
         made = _written(paper, size)
