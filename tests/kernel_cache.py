@@ -82,7 +82,8 @@ def compile_once() -> None:
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.dispatcher import Dispatcher
 
-    plain, held = Dispatcher.compile, set[str]()
+    kernels: Any = Dispatcher
+    plain, held = kernels.compile, set[str]()
 
     def compiled(kernel: Any, signature: Any) -> Any:
         name = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}"
@@ -97,4 +98,4 @@ def compile_once() -> None:
             finally:
                 held.discard(name)
 
-    Dispatcher.compile = compiled
+    kernels.compile = compiled

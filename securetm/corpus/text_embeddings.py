@@ -101,7 +101,7 @@ class SentenceModel:
         import transformers
         from sentence_transformers import SentenceTransformer
 
-        transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        transformers.utils.logging.disable_progress_bar()
         device = "cuda" if torch.cuda.is_available() else "cpu"
 
         def embed(texts: list[str], batch: int) -> Array:

@@ -138,7 +138,7 @@ def _begin(workers: int, address: str, folder: str) -> None:
         return
     check_closed(address, os.environ)
     ray.init(address, **quiet)
-    machines = [one["NodeManagerAddress"] for one in ray.nodes()]  # type: ignore[no-untyped-call]
+    machines = [one["NodeManagerAddress"] for one in ray.nodes()]
     others = [machine for machine in machines if not is_loopback(machine)]
     if others and not has_tls(os.environ):
         raise Failed(
@@ -147,7 +147,7 @@ def _begin(workers: int, address: str, folder: str) -> None:
             address=address,
             others=", ".join(others),
         )
-    processors = int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
+    processors = int(ray.cluster_resources().get("CPU", 0))
     if processors < workers:
         raise Failed(
             "the Ray cluster at {address} has {found} processors, and [engine] asks for {workers} workers",

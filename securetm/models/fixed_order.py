@@ -186,6 +186,7 @@ _DEPTH = 512  # steps of the inner index before the next tile begins, so that pa
 _SHALLOW = 64  # the same where rows are read in place, so that the address cache holds all their pages
 _ALIGNED = 4  # bytes of alignment that loads and stores may assume
 _ABREAST = 8  # panels side by side, so that sums are read and written along their rows
+_START: Any = np.intp(0)  # a plain 0 is a type of its own to the compiler, which then makes each function once more for it
 
 
 @cache
@@ -318,12 +319,12 @@ def _add_packed(left: Array, corner: tuple[int, int], depth: int, panel: Array, 
     (i, _), width, lanes = corner, out.shape[1], edge.shape[1]
     wide = min(lanes, width - column)
     if wide == lanes:
-        return _add_tile(left, corner, depth, panel, 0, lanes, out, i * width + column, width)
+        return _add_tile(left, corner, depth, panel, _START, lanes, out, i * width + column, width)
     rows = min(_ROWS, left.shape[0] - i)
     for row in range(rows):  # cell by cell: to assign slices takes a second to compile
         for j in range(wide):
             edge[row, j] = out[i + row, column + j]
-    rows = _add_tile(left, corner, depth, panel, 0, lanes, edge, 0, lanes)
+    rows = _add_tile(left, corner, depth, panel, _START, lanes, edge, _START, lanes)
     for row in range(rows):
         for j in range(wide):
             out[i + row, column + j] = edge[row, j]
@@ -342,7 +343,7 @@ def _add_packing(left: Array, right: Array, transposed: bool, first: int, out: A
             columns = range(start, min(width, start + _ABREAST * lanes), lanes)
             for n, column in enumerate(columns):
                 _pack(right, transposed, (low, high), (column, min(width, column + lanes)), panels[n], lanes)
-            i = 0
+            i = _START
             while i < count:
                 rows = 0
                 for n, column in enumerate(columns):
@@ -358,7 +359,7 @@ def _add_in_place(left: Array, right: Array, whole: int, out: Array) -> None:
     for low in range(0, inner, _SHALLOW):
         depth = min(inner, low + _SHALLOW) - low
         for start in range(0, whole, _ABREAST * lanes):
-            end, i = min(whole, start + _ABREAST * lanes), 0
+            end, i = min(whole, start + _ABREAST * lanes), _START
             while i < count:
                 rows = 0
                 for column in range(start, end, lanes):

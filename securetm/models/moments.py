@@ -116,7 +116,8 @@ def improve(
     slope = np.empty(width)
     for z in range(k):
         length = max(gram[z, z], 1e-9)
-        slope[:] = words_of[z]
+        for v in range(width):  # cell by cell: to assign a row takes seconds to compile
+            slope[v] = words_of[z, v]
         for j in range(k):
             for v in range(width):
                 slope[v] -= gram[z, j] * topics[j, v]

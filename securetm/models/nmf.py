@@ -169,7 +169,8 @@ def improve(topics: Array, together: Array, words_of: Array, sweeps: int) -> Non
         for z in range(k):
             if together[z, z] <= _LEAST_LENGTH * most:
                 continue  # no document has this topic
-            slope[:] = words_of[z]
+            for v in range(width):  # cell by cell: to assign a row takes seconds to compile
+                slope[v] = words_of[z, v]
             for j in range(k):
                 for v in range(width):
                     slope[v] -= together[z, j] * topics[j, v]

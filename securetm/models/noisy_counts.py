@@ -66,7 +66,8 @@ def _solve(found: Array, scale: Array, noise: Array, features: Array, own: float
             for j in range(i + 1):
                 inner[i, j] += factor * row[j]
     logs += _factorise(inner)
-    back[:] = beside
+    for i in range(rank):  # cell by cell: to assign a row takes seconds to compile
+        back[i] = beside[i]
     _solve_triangles(inner, back)
     for v in range(words):
         row, common = features[v], 0.0
