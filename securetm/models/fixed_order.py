@@ -28,6 +28,13 @@ def plus(whole: float, lost: float, more: float) -> tuple[float, float]:
     return found, (found - whole) - wanted
 
 
+@njit(cache=True, nogil=True, inline="always")
+def copy_row(row: Array, to: Array) -> None:
+    """Cell by cell: where rows are assigned, the sentence about unequal lengths takes seconds to compile."""
+    for j in range(len(row)):
+        to[j] = row[j]
+
+
 LANES = 256  # sums side by side over a long row: a compiler does not vectorise a single sum
 
 

@@ -29,7 +29,7 @@ from securetm.data_classes import dataclass
 from securetm.errors import BrokenPromise, Failed
 from securetm.models.batches import grouped
 from securetm.models.estimator import Count, Inside, Smoothing
-from securetm.models.fixed_order import overlaps, plus, product
+from securetm.models.fixed_order import copy_row, overlaps, plus, product
 from securetm.models.mixed_topics import BagDocuments, Bags, Completion, MixedTopics, kept_fit, without_kept
 from securetm.models.noisy_counts import likely_totals
 from securetm.models.public_knowledge import PublicKnowledge
@@ -116,8 +116,7 @@ def improve(
     slope = np.empty(width)
     for z in range(k):
         length = max(gram[z, z], 1e-9)
-        for v in range(width):  # cell by cell: to assign a row takes seconds to compile
-            slope[v] = words_of[z, v]
+        copy_row(words_of[z], slope)
         for j in range(k):
             for v in range(width):
                 slope[v] -= gram[z, j] * topics[j, v]

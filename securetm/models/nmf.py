@@ -19,7 +19,7 @@ from securetm.data_classes import dataclass
 from securetm.errors import BrokenPromise
 from securetm.models.batches import grouped, on_ranges
 from securetm.models.estimator import Count, Inside
-from securetm.models.fixed_order import overlaps, plus
+from securetm.models.fixed_order import copy_row, overlaps, plus
 from securetm.models.mixed_topics import BagDocuments, Bags, Completion, MixedTopics
 from securetm.models.noisy_counts import NoisedCounts, Totals, likely_counts, public_words
 from securetm.models.public_knowledge import PublicKnowledge
@@ -169,8 +169,7 @@ def improve(topics: Array, together: Array, words_of: Array, sweeps: int) -> Non
         for z in range(k):
             if together[z, z] <= _LEAST_LENGTH * most:
                 continue  # no document has this topic
-            for v in range(width):  # cell by cell: to assign a row takes seconds to compile
-                slope[v] = words_of[z, v]
+            copy_row(words_of[z], slope)
             for j in range(k):
                 for v in range(width):
                     slope[v] -= together[z, j] * topics[j, v]

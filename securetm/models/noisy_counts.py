@@ -17,6 +17,7 @@ from securetm.compiled import njit
 from securetm.contracts import Answer, Array, State, TopicModel
 from securetm.data_classes import dataclass
 from securetm.extras import later
+from securetm.models.fixed_order import copy_row
 from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.quality import top_words
 
@@ -66,8 +67,7 @@ def _solve(found: Array, scale: Array, noise: Array, features: Array, own: float
             for j in range(i + 1):
                 inner[i, j] += factor * row[j]
     logs += _factorise(inner)
-    for i in range(rank):  # cell by cell: to assign a row takes seconds to compile
-        back[i] = beside[i]
+    copy_row(beside, back)
     _solve_triangles(inner, back)
     for v in range(words):
         row, common = features[v], 0.0

@@ -55,7 +55,9 @@ def fold_in_sentences(
                 break
         for z in range(k):
             out[d, z] = max(here[z], 0.0) + alpha[z]
-        out[d] /= out[d].sum()
+        whole = out[d].sum()
+        for z in range(k):  # cell by cell: to divide a row in place takes seconds to compile
+            out[d, z] /= whole
 
 
 @njit(cache=True, nogil=True)
