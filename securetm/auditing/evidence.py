@@ -234,13 +234,9 @@ def _require(condition: bool, file: str, problem: str) -> None:
         raise _damaged(file, problem)
 
 
-# ---- staleness ------------------------------------------------------------------------------------------------------
-
+# ---- staleness of findings ------------------------------------------------------------------------------------------
 
 BELOW, VIOLATIONS = "refusals", "moves"  # the names of the lists in a plan
-
-
-# ---- findings ------------------------------------------------------------------------------------------------------
 
 
 def changed_since(finding: Finding, plan: str, trials: Mapping[str, Trial]) -> tuple[str, ...]:
@@ -291,7 +287,7 @@ def _left_of(trial: Trial, evidence: tuple[Evidence, ...], tests: int) -> tuple[
     return tuple(profile for profile in trial.profiles if profile in due or profile == trial.expect_fail) if due else ()
 
 
-# ---- refusals ------------------------------------------------------------------------------------------------------
+# ---- staleness of refusals -----------------------------------------------------------------------------------------
 
 
 def lists_with(profile: str, plan: AuditPlan) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from securetm.auditing.attack import Effort, GroundTruth
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.bindings import bound_to
 from securetm.auditing.evidence import today
+from securetm.auditing.ground_truth import adopted
 from securetm.auditing.parts.membership_game import OUTSIDE, SHARES, best_fits, found, pose, rounds_read, training
 from securetm.auditing.plans import ROUNDS, AuditPlan, Trial, of_epsilon
 from securetm.auditing.record import Audit, Finding, flat, with_findings
@@ -38,12 +39,10 @@ from securetm.auditing.trials import Scored, case_on_run, findings, how_again, l
 from securetm.auditing.verdicts import corrected
 from securetm.auditing.views import TOTAL, AdversaryView, NotTestable
 from securetm.contracts import Engine, State
-from securetm.corpus.corpus import Corpus
 from securetm.data_classes import dataclass, field
 from securetm.engines.local_pool import LocalPool
 from securetm.errors import Mistake
 from securetm.federation.folder import ADDED, RESULT, RunFolder, check_all, read_digests, reopen
-from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.store import DamagedStore, read_json, write_bytes
 from securetm.settings import digest
@@ -219,8 +218,7 @@ def _held_out(given: RunFolder) -> int:
     """How many different documents no party trained on. Those that stand on both sides do not count."""
     words, sides = vocabulary_of(given), {}
     for name in given.members:
-        documents = PartyDocuments(Corpus.load(given.party(name) / "corpus.npz").gathered())
-        documents.adopt(words, given.agreement)
+        documents = adopted(given, name, words)
         sides[name] = documents.for_question(TRAIN).counts, documents.for_question(HELD_OUT).counts
     held, others = ({name: both[side] for name, both in sides.items()} for side in (0, 1))
     posed = pose(GroundTruth(words, held, {}, others=others), {}, np.random.default_rng(0))

@@ -184,7 +184,7 @@ class _RecordedDocuments:
 def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> GroundTruth:
     """The documents of every party, and which of them took part in these rounds."""
     vocabulary, profile = vocabulary_of(folder), folder.agreement.profile
-    sides = {name: _adopted(folder, name, vocabulary) for name in folder.members}
+    sides = {name: adopted(folder, name, vocabulary) for name in folder.members}
     trained = {name: side.for_question(TRAIN) for name, side in sides.items()}
     others = {name: side.for_question(HELD_OUT) for name, side in sides.items()}
     training = [asked for asked in rounds if asked.question == TRAIN]
@@ -251,7 +251,7 @@ def _canaries(folder: RunFolder, vocabulary: tuple[str, ...], trained: Mapping[s
 def colluding_parties_of(folder: RunFolder, helpers: int) -> tuple[ColludingParty, ...]:
     """The last parties of the run with all that they hold."""
     vocabulary, names = vocabulary_of(folder), folder.members[len(folder.members) - helpers :]
-    return tuple(ColludingParty(n, _adopted(folder, n, vocabulary).for_question(TRAIN), _secrets(folder, n)) for n in names)
+    return tuple(ColludingParty(n, adopted(folder, n, vocabulary).for_question(TRAIN), _secrets(folder, n)) for n in names)
 
 
 def _secrets(folder: RunFolder, name: str) -> Mapping[str, bytes]:
@@ -262,7 +262,8 @@ def _secrets(folder: RunFolder, name: str) -> Mapping[str, bytes]:
     return found
 
 
-def _adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> PartyDocuments:
+def adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> PartyDocuments:
+    """A party's documents in the words that were agreed on."""
     documents = PartyDocuments(Corpus.load(folder.party(name) / "corpus.npz").gathered())
     documents.adopt(vocabulary, folder.agreement)
     return documents
