@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,34 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.contracts import Array, Block, Cohort, Terms
+from securetm.aggregation.plain import PlainSum
+from securetm.aggregation.vectors import unpack_vector
+from securetm.contracts import Array, Block, Cohort, Roster, Terms
 from securetm.corpus.corpus import Corpus
+from securetm.entropy import OperatingSystem
+from securetm.errors import BadSetting
+from securetm.federation.coordinator.coordinator import Coordinator
+from securetm.federation.coordinator.rounds import PartyRefused
+from securetm.federation.coordinator.training import TrainingPhase
+from securetm.federation.coordinator.words import new_words, tell_words, words_of_before
 from securetm.federation.document_minimum import TooFewToTakePart
-from securetm.federation.questions import preparation_identity, round_identity
+from securetm.federation.folder import begin, reopen
+from securetm.federation.party.answering import Answering
+from securetm.federation.party.party import Party
+from securetm.federation.questions import TRAIN, Questions, preparation_identity, round_identity
+from securetm.federation.simulation.simulation import InProcess, execute
+from securetm.federation.simulation.simulation import make_party as make_real_party
+from securetm.federation.store import CoordinatorStore
+from securetm.federation.transcript import Watch
 from securetm.federation.wire import wire
+from securetm.plans.agreement import agree
 from securetm.sessions.framing import head
+from securetm.stages import Unwatched
 
-from .conftest import small_plan
+from ..quick_part import quick
+from .conftest import SHARED, SUBJECTS, StopsAfter, small_plan, texts
 from .played import SESSION, Played, make_party, settled
+from .private import PUBLIC, private_plan
 from .staged import TOP, WORDS, Stage
 
 # ---- joining -------------------------------------------------------------------------------------------------------
@@ -309,3 +328,446 @@ def test_no_topics_at_all(stage: Stage) -> None:
     outcome = stage.says(stage.played.altered(ask, state={"top": np.zeros((0, 5), np.int64)}))
     assert outcome in (wire.Refusal("BadState"), wire.Refusal("WrongRound"))
     stage.answers(ask)
+
+
+# ---- words, and questions that are answered once ---------------------------------------------------------------------------
+
+
+# ---- words ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "reason"),
+    [
+        (b"", "BadState", "no word"),
+        (b"river\n", "BadWordList", "number 2"),
+        (b"\n", "BadWordList", "number 1"),
+        (b"river\x1b[31m\nboat", "BadWordList", "printable"),
+        ("boat\nri\u202ever".encode(), "BadWordList", "printable"),
+        (b"boat\nriver\r", "BadWordList", "printable"),
+        (b" river", "BadWordList", "printable"),
+        (b"boat\n\xff\xfe", "BadWordList", "not UTF-8"),
+        (b"x" * 101, "BadWordList", "too long"),
+        (b"river\nnever-before", "AnotherList", "another list of words"),
+    ],
+)
+def test_words_that_nobody_can_agree_on(words: bytes, name: str, reason: str, stage: Stage) -> None:
+    stage.refuses(wire.Adopt(words), name, reason)
+    stage.still_works()
+
+
+def test_a_question_before_the_words(uninvited: Stage) -> None:
+    assert uninvited.says(uninvited.played.invite()) == wire.Accepted()
+    uninvited.played.adopt(WORDS)
+    for question in ("frequencies", "train", "held_out", "coherence"):
+        uninvited.refuses(uninvited.played.ask(question, uninvited.about(question)), "BadState", "no vocabulary")
+    uninvited.answers(uninvited.played.ask("words", {}))
+
+
+@pytest.fixture
+def public(corpora: Mapping[str, Corpus], tmp_path: Path) -> Iterator[Stage]:
+    (tmp_path / "words.txt").write_text("\n".join(WORDS), encoding="utf-8")
+    plan = small_plan(vocabulary__source="file", vocabulary__file=str(tmp_path / "words.txt"))
+    made = Stage(make_party("north", plan, corpora, tmp_path), Played(plan, tuple(corpora)))
+    yield made
+    made.party.store.close()
+
+
+def test_other_words_than_the_public_files(public: Stage) -> None:
+    assert public.says(public.played.invite()) == wire.Accepted()
+    for words in (WORDS[:-1], [*WORDS, "tensor"], ["river", "boat"]):
+        public.refuses(wire.Adopt("\n".join(words).encode()), "WrongAgreement", "the vocabulary")
+    settled(public.played, public.party, WORDS)
+    public.still_works()
+
+
+def test_with_a_public_file_nobody_asks_for_words(public: Stage) -> None:
+    settled(public.played, public.party, WORDS)
+    ask = public.played.ask("coherence", TOP)
+    for question in ("words", "frequencies"):
+        public.refuses(public.played.altered(ask, question=question, state={}), "UnknownQuestion", question)
+    public.answers(ask)
+
+
+def test_two_files_of_the_same_words_are_the_same_plan(public: Stage, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.txt").write_text("\n".join(reversed(WORDS)) + "\n", encoding="utf-8")
+    (tmp_path / "others.txt").write_text("\n".join(WORDS[1:]), encoding="utf-8")
+    choices = {name: str(tmp_path / f"{name}.txt") for name in ("words", "elsewhere", "others")}
+    plans = {name: small_plan(vocabulary__source="file", vocabulary__file=file) for name, file in choices.items()}
+    agreed = {name: agree(plan).digest for name, plan in plans.items()}
+    assert agreed["words"] == agreed["elsewhere"] == public.party.agreement.digest
+    assert agreed["words"] != agreed["others"]
+
+
+def test_a_public_file_that_is_gone_is_told_when_the_party_starts(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("river\nboat", encoding="utf-8")
+    plan = small_plan(vocabulary__source="file", vocabulary__file=str(tmp_path / "words.txt"))
+    (tmp_path / "words.txt").unlink()
+    with pytest.raises(BadSetting, match=r"words\.txt"):
+        make_party("north", plan, corpora, tmp_path)
+
+
+# ---- what is answered once -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("question", ["words", "frequencies"])
+def test_the_same_question_gets_the_same_bytes(question: str, stage: Stage) -> None:
+    first = stage.answers(stage.played.ask(question, {}, keep=True))
+    stage.answers(stage.played.ask("train", stage.played.fresh()))
+    assert stage.answers(stage.played.ask(question, {}, number=1)) == first
+    kept = stage.party.store.rows("SELECT COUNT(*) FROM rounds WHERE question = ?", question)
+    assert kept[0][0] <= 1  # documents were counted once
+
+
+@pytest.mark.parametrize("question", ["words", "frequencies"])
+@pytest.mark.parametrize("reopened", [False, True])
+def test_another_cohort_gets_no_second_sum(
+    question: str, reopened: bool, stage: Stage, corpora: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    stage.answers(stage.played.ask(question, {}))
+    if reopened:  # nor in another session, after the party was started anew
+        stage.party.store.close()
+        stage.party = make_party("north", stage.played.plan, corpora, tmp_path)
+        stage.played.session = bytes(32)
+        settled(stage.played, stage.party, WORDS)
+    for members in (("north", "south"), ("north", "west")):
+        stage.refuses(stage.played.ask(question, {}, members=members), "AlreadyAnswered", "another cohort")
+    stage.still_works()
+
+
+def test_frequencies_are_not_counted_again_over_fewer_words(uninvited: Stage) -> None:
+    assert uninvited.says(uninvited.played.invite()) == wire.Accepted()
+    assert uninvited.says(uninvited.played.adopt(WORDS, candidates=True)) == wire.Accepted()
+    uninvited.answers(uninvited.played.ask("frequencies", {}))
+    assert uninvited.says(uninvited.played.adopt(WORDS[:20])) == wire.Accepted()
+    uninvited.refuses(uninvited.played.ask("frequencies", {}), "AlreadyAnswered", "another cohort")
+
+
+def test_without_those_refusals_two_exact_sums_show_one_party(
+    corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Differencing: even an aggregation that shows nothing but exact sums gives the left-out party's own vector away, if
+    parties that count no questions are asked a second time."""
+    plan = small_plan()
+    liar = Played(plan, tuple(corpora))
+    parties = {name: make_party(name, plan, corpora, tmp_path) for name in corpora}
+    for party in parties.values():
+        settled(liar, party, WORDS)
+    all_of_them, without_west = ("north", "south", "west"), ("north", "south")
+    first = opened(liar, parties, "coherence", TOP, all_of_them)
+    for name in without_west:
+        again = liar.ask("coherence", TOP, members=without_west)
+        Stage(parties[name], liar).refuses(again, "AnotherCohort", "another cohort")
+        Stage(parties[name], liar).refuses(
+            liar.ask("coherence", TOP, members=without_west, number=1), "AskedTooOften", "the plan has no question"
+        )
+    monkeypatch.setattr(Questions, "numbers", lambda *_: np.inf)
+    second = opened(liar, parties, "coherence", TOP, without_west, number=1)
+    alone = unpack_vector(
+        Stage(parties["west"], liar).answers(liar.ask("coherence", TOP, number=2)), liar.terms("coherence", TOP), "west"
+    )
+    assert all(np.array_equal(first[name] - second[name], alone[name]) for name in alone)
+    assert alone["documents"][0] == len(parties["west"].documents.for_question("coherence"))
+    opened(liar, parties, "frequencies", {}, all_of_them)
+    for name in without_west:
+        Stage(parties[name], liar).refuses(
+            liar.ask("frequencies", {}, members=without_west), "AlreadyAnswered", "another cohort"
+        )
+    for party in parties.values():
+        party.store.close()
+
+
+def opened(
+    liar: Played,
+    parties: Mapping[str, Party],
+    question: str,
+    state: dict[str, Array],
+    members: tuple[str, ...],
+    number: int = 0,
+) -> Mapping[str, Array]:
+    """The exact sum over a cohort, opened as the plain sum's coordinator does."""
+    ask = liar.ask(question, state, members=members, number=number)
+    terms: Terms = liar.terms(question, state, members)
+    seat = PlainSum().coordinator(Roster(b"", b"", members), parties[members[0]].store)
+    cohort = replace(liar._cohort(number, members), round_id=ask.round_id)
+    exchange = seat.round(cohort, terms)
+    for name in members:
+        exchange.receive(name, Stage(parties[name], liar).answers(ask))
+    total = seat.answer(ask.round_id).total
+    assert total is not None
+    return total
+
+
+def test_the_words_of_a_party_are_only_its_own(stage: Stage) -> None:
+    words = stage.answers(stage.played.ask("words", {})).decode().split("\n")
+    assert words == sorted(words)
+    assert set(words) == {*SUBJECTS["north"], *SHARED}
+
+
+# ---- one list of words for a run -------------------------------------------------------------------------------------------
+
+
+FEW = 3  # documents with the word that is asked about
+
+
+def holding(documents: int) -> Corpus:
+    """Sixty documents of one party, of which so many have the word `storm`."""
+    said = texts(SUBJECTS["south"], 60 - documents, 1)
+    return Corpus.from_strings([*said, *["storm"] * documents], name="south")
+
+
+def told(word: str, corpus: Corpus, corpora: Mapping[str, Corpus], folder: Path) -> list[wire.Outcome]:
+    """What a party says when it is invited and given that one word as its list."""
+    folder.mkdir()
+    (folder / "words.txt").write_text(f"{word}\nzyzzyva", "utf-8")
+    plan = small_plan(vocabulary__source="file", origins__vocabulary="made up", vocabulary__file=str(folder / "words.txt"))
+    party, played = make_party("south", plan, {**corpora, "south": corpus}, folder), Played(plan, tuple(corpora))
+    played.profile = replace(party.agreement.profile, minimum_documents=15)
+    party.agreement = replace(party.agreement, profile=played.profile)
+    said = [played.send(party, played.invite()), played.send(party, played.adopt((word, "zyzzyva")))]
+    said.append(played.send(party, played.ask("train", played.fresh())))
+    party.store.close()
+    return said
+
+
+def test_whether_a_party_takes_part_says_nothing_of_words(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """Each sum has to hold 15 documents of each party: they are counted before there is any list."""
+    outcomes = [
+        [
+            (type(one), len(one.parcels[0]) if one.parcels else 0)
+            for one in told("storm", holding(n), corpora, tmp_path / str(n))
+        ]
+        for n in (0, 14, 15, 40)
+    ]
+    assert all(kind is wire.Accepted for kind, _ in outcomes[0])
+    assert all(one == outcomes[0] for one in outcomes)
+
+
+def test_a_second_list_is_refused(stage: Stage) -> None:
+    for words in (WORDS[:20], [*WORDS, "zyzzyva"], ("river", "boat"), WORDS[1:]):
+        stage.refuses(stage.played.adopt(words), "AnotherList", "another list of words")
+    assert stage.says(stage.played.adopt(WORDS)) == wire.Accepted()  # the same again is no other
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_a_second_list_is_refused_in_every_session_of_a_run(
+    reopened: bool, stage: Stage, corpora: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    if reopened:
+        stage.party.store.close()
+        stage.party = make_party("north", stage.played.plan, corpora, tmp_path)
+        stage.played.session = bytes(32)
+    assert stage.says(stage.played.invite()) == wire.Accepted()
+    stage.refuses(stage.played.adopt(WORDS[:20]), "AnotherList", "another list of words")
+    settled(stage.played, stage.party, WORDS)
+    stage.still_works()
+
+
+def test_a_list_that_cannot_follow_from_what_was_counted(uninvited: Stage) -> None:
+    assert uninvited.says(uninvited.played.invite()) == wire.Accepted()
+    many = [f"word{n:05}" for n in range(uninvited.played.plan.vocabulary.max_words + 1)]
+    uninvited.refuses(uninvited.played.adopt(many), "BadState", "longer than the plan says")
+    assert uninvited.says(uninvited.played.adopt(WORDS, candidates=True)) == wire.Accepted()
+    uninvited.refuses(uninvited.played.adopt([*WORDS[1:], "zyzzyva"]), "BadState", "not counted")
+    settled(uninvited.played, uninvited.party, WORDS)
+    uninvited.still_works()
+
+
+def test_where_the_plan_asks_for_no_candidates_there_are_none(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("\n".join(WORDS), "utf-8")
+    plan = small_plan(vocabulary__source="file", origins__vocabulary="made up", vocabulary__file=str(tmp_path / "words.txt"))
+    stage = Stage(make_party("north", plan, corpora, tmp_path), Played(plan, tuple(corpora)))
+    assert stage.says(stage.played.invite()) == wire.Accepted()
+    stage.refuses(stage.played.adopt(WORDS, candidates=True), "BadState", "no candidates")
+    stage.party.store.close()
+
+
+def test_about_candidates_nothing_but_frequencies_is_asked(uninvited: Stage) -> None:
+    assert uninvited.says(uninvited.played.invite()) == wire.Accepted()
+    assert uninvited.says(uninvited.played.adopt(WORDS, candidates=True)) == wire.Accepted()
+    counted = uninvited.played.ask("frequencies", {})
+    for question in ("train", "held_out", "coherence"):
+        asked = uninvited.played.altered(counted, question=question, state=uninvited.played.fresh())
+        uninvited.refuses(asked, "BadState", "no vocabulary")
+    uninvited.answers(counted)
+    uninvited.refuses(uninvited.played.adopt(WORDS[:20], candidates=True), "AnotherList", "another list of words")
+
+
+def test_two_parties_with_unlike_lists_are_in_different_rounds(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan()
+    told_of = {"north": WORDS, "south": tuple("zyzzyva" if word == WORDS[0] else word for word in WORDS)}
+    coordinators = {name: Played(plan, tuple(corpora)) for name in told_of}
+    parties: dict[str, Party] = {}
+    for name, words in told_of.items():
+        parties[name] = make_party(name, plan, corpora, tmp_path)
+        settled(coordinators[name], parties[name], tuple(sorted(words)))
+    one, other = (coordinators[name].ask("train", coordinators[name].fresh()) for name in told_of)
+    assert one.state["weights"].shape == other.state["weights"].shape
+    assert one.round_id != other.round_id
+    assert coordinators["north"].send(parties["south"], one) == wire.Refusal("WrongRound")
+    for party in parties.values():
+        party.store.close()
+
+
+def test_documents_that_cannot_be_read_in_the_words_change_no_reply(uninvited: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(corpus: Corpus, words: object) -> Corpus:
+        if len(corpus):
+            raise MemoryError
+        return project(corpus, words)  # type: ignore[arg-type]
+
+    project = Corpus.project
+    monkeypatch.setattr(Corpus, "project", broken)
+    settled(uninvited.played, uninvited.party, WORDS)
+    uninvited.still_works()
+
+
+def test_after_another_invitation_the_list_is_still_some_of_what_was_counted(uninvited: Stage) -> None:
+    uninvited.says(uninvited.played.invite())
+    assert uninvited.says(uninvited.played.adopt(WORDS[:9], candidates=True)) == wire.Accepted()
+    uninvited.answers(uninvited.played.ask("frequencies", {}))
+    uninvited.says(uninvited.played.invite())
+    uninvited.refuses(wire.Adopt("\n".join(WORDS[:12]).encode()), "BadState", "not counted")
+    assert uninvited.says(uninvited.played.adopt(WORDS[:5])) == wire.Accepted()
+    uninvited.still_works()
+    assert uninvited.party.store.get("candidates") is None  # others' rare words stay no longer than they are needed
+
+
+# ---- each question as often as the plan asks it ----------------------------------------------------------------------------
+
+
+OTHER_TOP = {"top": np.arange(6)[::-1].reshape(2, 3).copy()}
+
+
+def again(stage: Stage) -> None:
+    """Another session of the same run: what was kept last, and the same words."""
+    stage.played.serial = 0
+    settled(stage.played, stage.party, WORDS)
+
+
+def answered(corpora: Mapping[str, Corpus], folder: Path) -> Mapping[str, int]:
+    """How many different answers a coordinator gets that begins again and again, about another state each time."""
+    plan = small_plan(training__rounds=2)
+    stage = Stage(make_party("north", plan, corpora, folder), Played(plan, tuple(corpora)))
+    got: dict[str, set[bytes]] = {"train": set(), "held_out": set(), "coherence": set()}
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        again(stage)
+        state = dict(stage.played.fresh())
+        state["weights"] = state["weights"] + rng.normal(size=state["weights"].shape).astype(np.float32)
+        top = {"top": rng.permutation(len(WORDS))[:6].reshape(2, 3)}
+        asked = [("train", 0, state), ("train", 1, state), ("held_out", 0, state), ("coherence", 0, top)]
+        for question, number, about in asked:
+            outcome = stage.says(stage.played.ask(question, about, number=number))
+            got[question] |= set(outcome.parcels) if isinstance(outcome, wire.Accepted) else set()
+    stage.party.store.close()
+    return {question: len(answers) for question, answers in got.items()}
+
+
+def test_beginning_again_gets_no_more_answers_than_the_plan_has(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    assert answered(corpora, tmp_path) == {"train": 2, "held_out": 1, "coherence": 1}
+
+
+def test_the_very_same_question_is_answered_again(stage: Stage) -> None:
+    state = stage.played.fresh()
+    first = [stage.answers(stage.played.ask("train", state)), stage.answers(stage.played.ask("coherence", TOP))]
+    again(stage)
+    second = [stage.answers(stage.played.ask("train", state)), stage.answers(stage.played.ask("coherence", TOP))]
+    assert first == second
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_a_number_about_something_else_is_refused(
+    reopened: bool, stage: Stage, corpora: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    stage.answers(stage.played.ask("train", stage.played.fresh()))
+    stage.answers(stage.played.ask("coherence", TOP))
+    if reopened:
+        stage.party.store.close()
+        stage.party = make_party("north", stage.played.plan, corpora, tmp_path)
+    again(stage)
+    state = dict(stage.played.fresh())
+    state["weights"] = np.nextafter(state["weights"], np.float32(1))
+    stage.refuses(stage.played.ask("train", state), "AskedOtherwise", "about something else")
+    stage.refuses(stage.played.ask("coherence", OTHER_TOP), "AskedOtherwise", "about something else")
+    stage.refuses(stage.played.ask("train", stage.played.fresh(), serial=7), "AskedOtherwise", "about something else")
+    stage.still_works()
+
+
+def test_what_a_question_was_about_is_on_disk_before_it_is_answered(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Answering, "clipped_answer", killed)
+    with pytest.raises(KeyboardInterrupt):
+        stage.says(stage.played.ask("train", stage.played.fresh()))
+    monkeypatch.undo()
+    again(stage)
+    state = dict(stage.played.fresh())
+    state["weights"] = state["weights"] * 2
+    stage.refuses(stage.played.ask("train", state), "AskedOtherwise", "about something else")
+
+
+def test_a_model_with_a_memory_is_asked_again_from_the_same_memory(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """From another one the same table of counts would bring another answer."""
+    plan = small_plan(model={"name": "lda", "n_topics": 3})
+    stage = Stage(make_party("north", plan, corpora, tmp_path), Played(plan, tuple(corpora)))
+    settled(stage.played, stage.party, WORDS)
+    state = stage.played.fresh()
+    stage.answers(stage.played.ask("train", state, keep=True))
+    second = stage.answers(stage.played.ask("train", state, number=1))
+    assert stage.says(stage.played.invite(resume_from=1)) == wire.Accepted()
+    assert stage.says(stage.played.adopt(WORDS)) == wire.Accepted()
+    assert stage.answers(stage.played.ask("train", state, number=1, serial=2)) == second
+    assert stage.says(stage.played.invite()) == wire.Accepted()  # and from no memory at all
+    assert stage.says(stage.played.adopt(WORDS)) == wire.Accepted()
+    stage.refuses(stage.played.ask("train", state, number=1, serial=2), "AskedOtherwise", "about something else")
+    stage.party.store.close()
+
+
+@pytest.mark.parametrize("profile", quick(["open", "masked", "bfv"], "masked"))
+def test_a_run_that_would_not_ask_about_the_same_bits_goes_on_all_the_same(
+    profile: str, five: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where arithmetic moves a last digit, as libraries do, the state that was asked about is on the coordinator's disk."""
+    settings = {"training__rounds": 6, "model__batch": 34}
+    plan = private_plan(tmp_path, profile, **settings)
+    folder = begin(tmp_path / "run", plan, five)
+    monkeypatch.setattr(TrainingPhase, "keep_is_due", lambda _: False)
+    with pytest.raises(Exception, match="interrupted"):
+        execute(folder, StopsAfter(4), comparison=False)
+    model = type(agree(plan).model)
+    update = model.update
+
+    def moved(self: object, state: dict[str, np.ndarray], answer: object) -> dict[str, np.ndarray]:
+        after = update(self, state, answer)  # type: ignore[arg-type]
+        return {**after, "weights": np.nextafter(after["weights"], np.float32(1))}
+
+    if profile != "bfv":  # there the parties make each update, from the same bytes of an answer
+        monkeypatch.setattr(model, "update", moved)
+    assert execute(reopen(folder.path), Unwatched(), comparison=False)["rounds"] == 6
+
+
+@pytest.mark.slow
+def test_paid_answers_are_about_the_same_state_too(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """Asked again after a crash, it is the kept answer, for no charge; nothing else is sold under that number."""
+    run = begin(tmp_path / "run", private_plan(tmp_path, "dp-local"), five)
+    parties = InProcess({name: make_real_party(run, name) for name in run.members})
+    store = CoordinatorStore(run.coordinator)
+    profile = run.agreement.profile
+    at_work = Coordinator(run.members, run.agreement, parties, store, OperatingSystem(), Watch(), run.keys)
+    at_work.tell(wire.Invite(run.agreement.digest, profile.digest, run.members, 0))
+    tell_words(at_work, new_words(at_work))
+    state = at_work.agreement.model.start(PUBLIC, np.random.default_rng(run.agreement.plan.seed))
+    at_work.ask(TRAIN, state)
+    for about in (state, {**state, "weights": state["weights"] * 2}):
+        at_work.tell(wire.Invite(run.agreement.digest, profile.digest, run.members, 0))
+        tell_words(at_work, words_of_before(at_work))
+        at_work.serial, at_work.numbers, at_work._preparations = 0, {}, 0
+        if about is state:
+            at_work.ask(TRAIN, about)
+        else:
+            with pytest.raises(PartyRefused, match="AskedOtherwise"):
+                at_work.ask(TRAIN, about)
+    assert [party.ledger.head[0] for party in parties.parties.values() if party.ledger] == [3] * 5  # opened, paid, answered
+    parties.close()
+    store.close()

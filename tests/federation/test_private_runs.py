@@ -1,4 +1,4 @@
-"""Runs under a privacy budget: what leaves a party, what is refused, what is spent, and when training ends."""
+"""Runs under a privacy budget: what leaves a party, what is refused, what is spent and entered, and when training ends."""
 
 from __future__ import annotations
 
@@ -12,27 +12,38 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from dp_accounting import GaussianDpEvent
 
+from securetm import federate
+from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.all_runs import all_runs
+from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.aggregation.vectors import unpack_vector
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, Failed, NoPersons
+from securetm.errors import BadSetting, Failed, Mistake, NoPersons
+from securetm.federation.budget.prices import bill_of
 from securetm.federation.folder import RunFolder, begin, reopen
+from securetm.federation.party.party import Party
 from securetm.federation.party_store import PartyStore
+from securetm.federation.questions import TRAIN, OtherUnit
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.transcript import Transcript
 from securetm.federation.wire import wire
+from securetm.models.neural.torch_kernels import TorchKernels
 from securetm.plans.agreement import agree
+from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 
+from ..cli.conftest import securetm
 from ..quick_part import quick
 from .conftest import FIVE, small_plan, texts
 from .killed_run import ended
-from .played import Played
-from .private import PUBLIC, paid, paying_parties, private_plan, settle
+from .played import Played, make_party
+from .private import PUBLIC, paid, paying_parties, private_plan, public_words, settle
 
 PRIVATE = ("dp-local", "dp-distributed", "dp-central")
 
@@ -320,3 +331,169 @@ def test_words_are_named_only_where_many_documents_use_them(five: Mapping[str, C
     assert "zyzzyva" not in words
     assert [one["about"]["question"] for one in paid(folder.ledger("north"))] == ["joint", "joint", "joint", "train", "train"]
     assert result["rounds"] == 2
+
+
+# ---- what a budget covers --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [{"model__local_epochs": 1}, {"model": {"name": "fednmf"}}])
+@pytest.mark.parametrize("unit", ["document", "person"])
+def test_a_row_for_each_party_is_no_bound_for_a_document(unit: str, model: dict[str, Any], tmp_path: Path) -> None:
+    """Without one document the party's row is another one, and two rows of length r lie up to 2 r apart."""
+    plan = private_plan(tmp_path, "dp-local", privacy__unit=unit, **model)
+    with pytest.raises(OtherUnit, match=f"for each party, and the budget protects each {unit}"):
+        bill_of(agree(plan), 5)
+
+
+@pytest.mark.slow
+def test_a_run_says_its_epsilon_at_its_own_delta(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """The ledger was opened by a run with a larger delta, at which the same answers have a smaller epsilon."""
+    first = private_plan(tmp_path, "dp-local", privacy__noise=8.0, privacy__delta=1e-4, training__rounds=1)
+    execute(begin(tmp_path / "first", first, five, ledgers=tmp_path / "ledgers"), Unwatched(), comparison=False)
+    plan = replace(first, privacy=replace(first.privacy, delta=1e-9), training=replace(first.training, rounds=2))
+    folder = begin(tmp_path / "second", plan, five, ledgers=tmp_path / "ledgers")
+    said = execute(folder, Unwatched(), comparison=False)["spent"][0]
+    with Ledger.read(folder.ledger("north")) as ledger:
+        spends = ledger.spends(folder.name)
+    assert said["delta"] == 1e-9
+    assert said["epsilon"] == pytest.approx(total(spends, ALONE * 1e-9).epsilon)
+    assert said["epsilon"] > 1.2 * total(spends, ALONE * 1e-4).epsilon
+
+
+@pytest.mark.parametrize("documents", [99, 100])
+def test_no_vocabulary_makes_a_party_say_how_many_documents_use_it(
+    documents: int, five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    """A coordinator that names a few words would otherwise learn exactly whether enough documents use one of them."""
+    rare = [f"zyzzyva quagga {text}" for text in texts(FIVE["north"], 2, 3)]
+    own = Corpus.from_strings([*rare, *texts(FIVE["north"], documents, 4)], name="north")
+    plan = small_plan(profile="dp-distributed", privacy__noise=1.0)
+    party = paying_parties(plan, {**five, "north": own}, tmp_path)["north"]
+    played = Played(plan, tuple(five))
+    assert isinstance(played.send(party, played.invite()), wire.Accepted)
+    assert isinstance(played.send(party, wire.Adopt(b"quagga\nzyzzyva")), wire.Accepted)
+    party.close()
+
+
+def test_without_a_document_its_persons_others_stay_where_they_were(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """Where documents are protected one by one, none may decide on which side of the split another one lies."""
+    own = five["north"].replace(persons=np.zeros(len(five["north"]), np.int64))
+    plan = private_plan(tmp_path, "dp-local", privacy__unit="document")
+    for place in range(3):
+        kept = own.select(np.delete(np.arange(len(own)), place))
+        party = paying_parties(plan, {"north": kept, "south": five["south"]}, tmp_path / str(place))["north"]
+        party.documents.adopt(own.vocabulary, agree(plan))
+        assert 0.6 * len(own) < len(party.documents.for_question("train")) < 0.95 * len(own)
+        party.close()
+
+
+# ---- releases without a bound ----------------------------------------------------------------------------------------------
+
+
+def run(five: Mapping[str, Corpus], folder: Path, name: str, profile: str, ledgers: Path | None) -> Mapping[str, object]:
+    settings = {
+        "profile": profile,
+        "model.name": "lda",
+        "model.n_topics": 3,
+        "training.rounds": 2,
+        "vocabulary.source": "file",
+        "vocabulary.file": public_words(folder),
+        "origins.vocabulary": "words that the tests made up",
+        **({"privacy.noise": 8.0} if profile == "dp-distributed" else {}),  # so that a second run fits
+    }
+    return federate(five, folder / name, settings, ledgers=ledgers, comparison=False)
+
+
+def test_after_a_run_without_a_bound_all_runs_are_unbounded_because_of_it(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    ledgers = tmp_path / "ledgers"
+    first = run(five, tmp_path, "first", "dp-distributed", ledgers)["spent"][0]  # type: ignore[index]
+    assert first["all_runs"] > 0
+    assert first["unbounded_because"] is None
+    free = run(five, tmp_path, "free", "masked", ledgers)["spent"][0]  # type: ignore[index]
+    assert (free["epsilon"], free["all_runs"]) == (None, None)
+    last = run(five, tmp_path, "last", "dp-distributed", ledgers)["spent"][0]  # type: ignore[index]
+    assert 0 < last["epsilon"] <= last["budget"]  # what this run adds is bounded
+    for spent in (free, last):
+        assert spent["all_runs"] is None
+        assert spent["unbounded_because"].startswith("run free ")
+        assert "profile 'masked' has no bound" in spent["unbounded_because"]
+    shown = securetm("budget", "ledger", last["ledger"], "--json")
+    assert shown.code == 0
+    assert shown.json["epsilon"] is None
+    assert shown.json["unbounded_because"] == last["unbounded_because"]
+    assert "Unbounded, because of run free" in " ".join(shown.err.split())
+    assert [one["profile"] for one in shown.json["runs"]] == ["dp-distributed", "masked", "dp-distributed"]
+    assert [one["epsilon"] is None for one in shown.json["runs"]] == [False, True, False]
+
+
+@pytest.mark.slow
+def test_a_run_that_bounds_words_leaves_documents_unbounded(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    ledgers = tmp_path / "ledgers"
+    words = run(five, tmp_path, "words", "iftm", ledgers)["spent"][0]  # type: ignore[index]
+    assert (words["unit"], words["unbounded_because"]) == ("word", None)
+    assert words["all_runs"] == pytest.approx(8.0)
+    whole = run(five, tmp_path, "whole", "dp-distributed", ledgers)["spent"][0]  # type: ignore[index]
+    assert whole["all_runs"] is None
+    assert "profile 'iftm' bounds single words, and no whole document" in whole["unbounded_because"]
+
+
+@pytest.mark.parametrize("profile", quick(("open", "masked", "bfv"), "bfv"))
+def test_the_entry_is_on_disk_before_the_first_answer_leaves(profile: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """Of a trial too: its ledger lies in the run's folder."""
+    spent = run(five, tmp_path, "run", profile, None)["spent"]
+    for one in spent:  # type: ignore[attr-defined]
+        with Ledger.read(Path(one["ledger"])) as ledger:
+            assert [entry.content["kind"] for entry in ledger.entries()] == ["opened", "unbounded"]
+            assert one["trial"]
+            assert one["head"] == ledger.head[1].hex()
+
+
+def test_a_party_that_cannot_enter_it_answers_nothing(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan(profile="open")
+    party, played = make_party("north", plan, corpora, tmp_path), Played(plan, tuple(corpora))
+    assert isinstance(played.send(party, played.invite()), wire.Accepted)
+    assert party.ledger is not None
+    party.ledger.end("another ledger")
+    refused = played.send(party, played.ask("words", {}))
+    assert refused == wire.Refusal("Failed")
+    assert party.store.rows("SELECT * FROM rounds") == []
+
+
+def test_no_party_starts_without_a_ledger(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    party = make_party("north", small_plan(profile="open"), corpora, tmp_path)
+    with pytest.raises(Mistake, match="has no ledger to enter what it releases under profile"):
+        type(party)("north", party.members, party.agreement, party.corpus, party.store, party.entropy)
+
+
+def test_one_entry_says_it_for_all_answers_of_a_run(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan(profile="open")
+    party, played = make_party("north", plan, corpora, tmp_path), Played(plan, tuple(corpora))
+    played.send(party, played.invite())
+    for _ in range(2):
+        assert isinstance(played.send(party, played.ask("words", {})), wire.Accepted)
+    found = all_runs(tmp_path / "north.ledger")
+    assert found is not None
+    assert len(found.because) == 1
+
+
+# ---- rows that nobody fixes ------------------------------------------------------------------------------------------------
+
+
+def replied(plan: Plan, corpora: Mapping[str, Corpus], folder: Path) -> tuple[Party, wire.Outcome]:
+    """What a party says to its first question for training if its model goes the way of a GPU."""
+    party, played = paying_parties(plan, corpora, folder)["north"], Played(plan, tuple(corpora))
+    party.questions.agreement.model.__dict__["_kernels"] = TorchKernels(torch.device("cpu"))
+    settle(played, party)
+    return party, played.send(party, played.ask(TRAIN, played.fresh()))
+
+
+@pytest.mark.parametrize("which", ["north", "south"])
+def test_a_model_whose_rows_nobody_fixes_is_refused_whatever_the_documents(
+    which: str, five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    plan = private_plan(tmp_path, "dp-local", model__name="prodlda", model__hidden=8, privacy__noise=1.0)
+    party, reply = replied(plan, {**five, "north": five[which]}, tmp_path)
+    assert reply == wire.Refusal("RowsDepend")
+    assert party.ledger is not None
+    assert not party.ledger.spends(party.run)  # nothing was spent
+    party.close()

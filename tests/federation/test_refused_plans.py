@@ -6,24 +6,31 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from unittest.mock import patch
 
 import pytest
 
 from securetm import federate
-from securetm.contracts import TopicModel
+from securetm.contracts import Budget, TopicModel, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, Misuse, NotFound, SecuretmError
+from securetm.errors import BadSetting, Mistake, Misuse, NeedsSum, NotFound, SecuretmError
 from securetm.federation.budget.prices import calibrated
-from securetm.federation.folder import begin, bind, reopen
-from securetm.federation.soundness import gaps_of_questions
-from securetm.federation.store import DamagedStore, write_bytes
+from securetm.federation.folder import RUN, begin, bind, reopen
+from securetm.federation.simulation.simulation import execute
+from securetm.federation.soundness import check, check_answerable, gaps_of_questions
+from securetm.federation.store import DamagedStore, read_arrays, write_bytes
+from securetm.models import MODELS
 from securetm.models.trials import CouplesDocuments
 from securetm.plans.agreement import agree
+from securetm.plans.checks import EmbeddingsWithoutNoise
+from securetm.plans.profiles import read_profile
 from securetm.plans.recommend import plan_from_tables, read_plan
-from tests.models.test_additivity import COUPLED_ROWS, Toy
+from securetm.registries import OURS
+from securetm.resources import data_folder, toml_names
+from securetm.stages import Unwatched
 
+from ..models.test_additivity import COUPLED_ROWS, Toy
 from .conftest import small_plan
 
 UNSOUND: Mapping[str, tuple[Mapping[str, object], type[SecuretmError], str]] = {
@@ -151,3 +158,108 @@ def test_a_model_whose_documents_depend_on_each_other_gets_no_budget() -> None:
     with patch("securetm.federation.soundness._refusals", return_value=()):  # the toy answers no other question of a run
         assert [gap.claim for gap in gaps_of_questions(coupled, 5)] == ["a budget covers the model's answers"]
         assert not gaps_of_questions(agreement, 5)
+
+
+# ---- names that are not there, and what a profile refuses ------------------------------------------------------------------
+
+
+MATCHED: Mapping[str, Any] = {"name": "lda", "form": "matched", "n_topics": 3, "sweeps": 2}
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ({"name": "lda", "form": "martched"}, "must be aligned or matched"),
+        ({"name": "lda-vi", "form": "matched"}, "lda-vi has one form only"),
+        ({"name": "lda-matched", "form": "aligned"}, "lda-matched has one form only"),
+        ({**MATCHED, "topics_at": "3"}, "topics_at.NAME=value"),
+        ({**MATCHED, "topics_at": {"north": "2.5"}}, "`topics_at.north` in .* is '2.5'; it must be a whole number"),
+        ({**MATCHED, "topics_at": {"north": 0}}, "1 to 65536 topics"),
+    ],
+)
+def test_a_form_or_a_number_of_topics_that_cannot_be(model: Mapping[str, Any], said: str) -> None:
+    with pytest.raises(BadSetting, match=said):
+        plan_from_tables({"profile": "open", "model": model}, "a test")
+
+
+def test_a_party_trains_alone_with_as_many_topics_as_it_has_in_the_federation(
+    corpora: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    plan = small_plan(model={**MATCHED, "topics_at": {"north": 5, "west": 1}}, training__rounds=2)
+    result = execute(begin(tmp_path / "run", plan, corpora), Unwatched())
+    assert {name: len(topics) for name, topics in result["topics_alone"].items()} == {"north": 5, "south": 3, "west": 1}
+    own = read_arrays(next((tmp_path / "run/parties").glob("*-west")) / "alone.safetensors")[0]
+    assert int(own["held"][0]) == 1
+
+
+def test_what_a_profile_refuses_is_said_before_documents_are_settled(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan(profile="masked", model=MATCHED)
+    with pytest.raises(NeedsSum):
+        check_answerable(agree(plan), 4)
+    with pytest.raises(NeedsSum):
+        begin(tmp_path / "run", plan, five)
+    assert not (tmp_path / "run" / RUN).exists()
+    check_answerable(agree(small_plan(profile="masked", model={"name": "lda", "n_topics": 1})), 4)
+
+
+@pytest.mark.parametrize("profile", ["open", "iftm"])
+def test_a_list_without_a_word_of_anybodys_is_refused_before_it_is_paid_for(
+    profile: str, corpora: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    (tmp_path / "words.txt").write_text("zebra\ngiraffe\n", "utf-8")
+    listed = {"source": "file", "file": str(tmp_path / "words.txt")}
+    with pytest.raises(Mistake, match="no document has a word of"):
+        begin(
+            tmp_path / "run",
+            small_plan(profile=profile, model={"name": "lda"}, vocabulary=listed, origins__vocabulary="made up"),
+            corpora,
+        )
+    assert not (tmp_path / "ledgers").exists()
+
+
+def test_a_budget_below_what_is_drawn_at_once(tmp_path: Path) -> None:
+    text = (data_folder("protocols") / "profiles/iftm.toml").read_text("utf-8")
+    (tmp_path / "iftm.toml").write_text(text.replace("epsilon = 8.0\ndelta", "epsilon = 4.0\ndelta"), "utf-8")
+    with pytest.raises(BadSetting, match="less than the 8 that laplace_counts draws at once"):
+        read_profile(str(tmp_path / "iftm.toml"))
+    assert read_profile(str(tmp_path / "iftm.toml"), {"epsilon": 2.0}).budget == Budget(Unit.WORD, 2.0, 1e-9)
+
+
+# ---- which model runs under which profile ----------------------------------------------------------------------------------
+
+
+PARTY_ROWS = {"fednmf"}  # a row is a party's whole training: no budget of documents bounds it
+EACH = {"lda-matched", "sentence-lda-matched"}  # need every party's own answer
+READ_EMBEDDINGS = {"combined-tm", "semantic", "zeroshot-tm"}
+NAMED_IN_THE_PLAN = {"torch-module"}  # a stranger's module: the plan names it
+MODELS_OF_OURS = sorted({one.name for one in MODELS.listed() if one.package == OURS} - NAMED_IN_THE_PLAN)
+BUDGETED = {"dp-central", "dp-distributed", "dp-local", "fortress"}
+
+
+def refused(model: str, profile: str) -> bool:
+    if model in EACH:
+        return profile not in ("open", "iftm")
+    return (model in PARTY_ROWS and profile in BUDGETED) or (model in READ_EMBEDDINGS and profile == "iftm")
+
+
+@pytest.mark.parametrize("model", MODELS_OF_OURS)
+def test_a_model_is_sound_under_a_profile_or_refused_with_a_reason(model: str) -> None:
+    for profile in toml_names("protocols", "profiles"):
+        gaps = check(profile, model, None, 5)
+        assert bool(gaps) == refused(model, profile), (profile, gaps)
+        assert all(gap["reason"] and gap["hint"] for gap in gaps)
+
+
+def test_embeddings_are_refused_where_noise_is_in_words(tmp_path: Path) -> None:
+    """Noised documents have no embedding, and one that was made of the words would tell them."""
+    words = tmp_path / "words.txt"
+    words.write_text("one\ntwo\nthree")
+    tables = {
+        "profile": "iftm",
+        "model": {"name": "zeroshot-tm"},
+        "vocabulary": {"source": "file", "file": str(words)},
+        "origins": {"vocabulary": "made up"},
+    }
+    with pytest.raises(EmbeddingsWithoutNoise, match="zeroshot-tm reads embeddings") as refusal:
+        plan_from_tables(tables, "a test")
+    assert "reads words alone" in refusal.value.advice()

@@ -1,7 +1,8 @@
-"""Whole runs: in workers or not, and with words that are public."""
+"""Whole runs in one process: in workers or not, with public words, how long they train, and what they say that they took."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,17 +11,19 @@ from typing import Any
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import Failed
-from securetm.federation.folder import begin
+from securetm.errors import BadSetting, Failed
+from securetm.federation.coordinator.training import settled
+from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation.simulation import Workers, execute
 from securetm.federation.transcript import Transcript
 from securetm.federation.wire import wire
 from securetm.federation.wire.wire import MOST_BYTES
-from securetm.plans.schema import Plan
+from securetm.plans.recommend import MOST_ROUNDS_OF_EPOCHS, plan_from_tables
+from securetm.plans.schema import Plan, TrainingChoice
 from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched
 
-from .conftest import SHARED, SUBJECTS, small_plan
+from .conftest import SHARED, SUBJECTS, StopsAfter, small_plan
 from .plain_workers import dies_at_the_second_message, echo
 
 
@@ -103,3 +106,128 @@ def test_with_a_public_file_no_partys_words_travel(corpora: Mapping[str, Corpus]
     assert b"river" in everything  # the coordinator sends the public words
     own = [word for word in SUBJECTS["south"] + SUBJECTS["west"] if len(word) > 4 and word != "weight"]  # as in "weights"
     assert not any(word.encode() in everything for word in own)
+
+
+# ---- rounds that follow the documents --------------------------------------------------------------------------------------
+
+
+DOCUMENTS = 300  # of the five parties
+ROUNDS = 9  # 3 epochs over the 240 documents that are trained on, 80 in a round
+
+
+def plan_of(**more: Any) -> Plan:
+    """Three epochs, of batches of 16."""
+    return small_plan(training={"epochs": 3, "held_out": 0.2, **more.pop("training", {})}, **more)
+
+
+def trained(five: Mapping[str, Corpus], place: Path, plan: Plan) -> Mapping[str, Any]:
+    return execute(begin(place, plan, five), Unwatched(), comparison=False)
+
+
+@pytest.mark.parametrize("profile", ["masked"])
+def test_rounds_follow_the_documents_of_all_parties(profile: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    assert sum(map(len, five.values())) == DOCUMENTS
+    result = trained(five, tmp_path / "run", plan_of(profile=profile, model__batch=25 if profile == "masked" else 16))
+    assert (result["rounds"], result["stopped"]) == (6 if profile == "masked" else ROUNDS, "epochs")
+
+
+HIDDEN: dict[str, dict[str, Any]] = {
+    "a budget": {"profile": "dp-distributed", "model": {"name": "lda-vi"}},
+    "a public list": {"profile": "open", "model": {"name": "prodlda"}},
+    "only the parties open": {"profile": "bfv", "model": {"name": "prodlda"}},
+}
+
+
+@pytest.mark.parametrize("case", HIDDEN)
+def test_where_nobody_learns_the_number_of_documents_rounds_are_fixed_before(case: str, tmp_path: Path) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("river\ncourt\n", "utf-8")
+    listed = {} if case == "a budget" else {"vocabulary": {"source": "file", "file": str(words)}}
+    tables = {**HIDDEN[case], **listed}
+    fixed = plan_from_tables(tables, "a test").training
+    assert (fixed.epochs, fixed.rounds < MOST_ROUNDS_OF_EPOCHS) == (0.0, True)
+    with pytest.raises(BadSetting, match="needs the number of documents"):
+        plan_from_tables({**tables, "training": {"epochs": 3}}, "a test")
+
+
+# ---- when training ends ----------------------------------------------------------------------------------------------------
+
+
+HELD_OUT = TrainingChoice(stop="held_out", patience=2, tolerance=0.1)
+
+
+@pytest.mark.parametrize(
+    ("history", "ended"),
+    [
+        ([], False),
+        ([100.0], False),
+        ([100.0, 100.0], False),  # too short to judge
+        ([100.0, 100.0, 100.0], True),
+        ([100.0, 99.0, 95.0], True),  # less than a tenth better
+        ([100.0, 99.0, 89.0], False),
+        ([100.0, 89.0, 99.0], False),  # one of the last two was better
+        ([50.0, 60.0, 70.0], True),
+        ([70.0, 60.0, 50.0, 49.0, 48.0], True),
+        ([0.0, 0.0, 0.0], True),  # nothing moves any more
+    ],
+)
+def test_settled(history: list[float], ended: bool) -> None:
+    assert settled(HELD_OUT, history) is ended
+
+
+@pytest.mark.parametrize("stop", ["weights", "held_out"])
+def test_a_run_ends_when_its_measure_has_settled(stop: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan(
+        training__stop=stop, training__rounds=200, training__every=2, training__patience=1, training__tolerance=0.99
+    )
+    result = execute(begin(tmp_path / "run", plan, corpora), Unwatched(), comparison=False)
+    assert result["rounds"] == 4  # the first two measures differ by less than 99 per cent
+
+
+# ---- what a run took -------------------------------------------------------------------------------------------------------
+
+
+LDA = {"name": "lda", "n_topics": 3, "sweeps": 1}
+
+
+def kept(folder: Path) -> tuple[tuple[int, int], float]:
+    """Bytes from and to the parties, and seconds, that are on disk."""
+    transcript = Transcript(folder / "transcript")
+    found = transcript.traffic(), transcript.seconds()
+    transcript.close()
+    return found
+
+
+@pytest.mark.slow
+def test_of_a_run_in_two_parts_bytes_and_seconds_are_those_of_both(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan(model=LDA)
+    unbroken = execute(begin(tmp_path / "unbroken", plan, corpora), Unwatched(), comparison=False)
+    folder = begin(tmp_path / "broken", plan, corpora)
+    with pytest.raises(Failed, match=r"the run was interrupted after round .*nothing is lost") as stop:
+        execute(folder, StopsAfter(4), comparison=False)
+    assert "securetm run --resume" in stop.value.advice()
+    (up, _), seconds = kept(folder.path)
+    assert up > 0
+    assert seconds > 0
+    result = execute(reopen(folder.path), Unwatched(), comparison=False)
+    again = kept(folder.path)
+    assert (result["bytes_up"], result["bytes_down"]) == again[0]
+    assert seconds - 0.005 <= result["seconds"] <= again[1] + 0.005  # it is rounded
+    # Only the first checkpoint was kept, so all four rounds were asked again, and what was sent for them counts twice.
+    assert result["bytes_up"] > unbroken["bytes_up"] + 3 * up // 5
+    assert result["bytes_down"] > unbroken["bytes_down"]
+    assert result["rounds"] == unbroken["rounds"]
+    assert result["topics"] == unbroken["topics"]
+
+
+def test_dropping_what_is_asked_again_keeps_its_bytes(tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path)
+    for serial, size in ((1, 10), (2, 20), (3, 40)):
+        transcript.record(serial, "request", "coordinator", "north", bytes(size))
+        transcript.record(serial, "clear", "north", "coordinator", bytes(2 * size))
+    for _ in range(2):  # what was dropped once is not dropped again
+        transcript.forget_after(1)
+        assert transcript.traffic() == (140, 70)
+    assert transcript.rows("SELECT SUM(bytes) FROM messages") == [(30,)]
+    transcript.close()
+    assert os.listdir(tmp_path) == ["messages.sqlite"]

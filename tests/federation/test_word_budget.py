@@ -1,4 +1,4 @@
-"""A budget of single words: whom it protects, that it is charged once, and that nothing passes beside it."""
+"""A budget of single words: whom it protects, that it is charged once, that nothing passes beside it, and who knows of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 import json
 import re
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,34 +15,47 @@ import pytest
 from dp_accounting import GaussianDpEvent
 from rich.console import Console
 
+from lab.synthetic_documents import LdaNodes, lda_nodes
+from securetm import federate
 from securetm.accounting.calculator.budget_report import report
 from securetm.accounting.calculator.ledger_report import ledger_report
 from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger import ledger as clocks
 from securetm.accounting.ledger.ledger_file import LedgerRolledBack
 from securetm.accounting.spends import Spend
 from securetm.cli.budget_profile import ProfileQuestion
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.partitions import equal
 from securetm.corpus.tokeniser import Tokeniser
+from securetm.entropy import OperatingSystem, Seeded
 from securetm.errors import BadSetting, Failed, Mismatch
 from securetm.federation.budget.prices import bill_of, calibrated
 from securetm.federation.document_minimum import DeltaTooLarge
 from securetm.federation.folder import RunFolder, begin, reopen
+from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.kept_noise import KeptNoise
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check
+from securetm.federation.sources import named_for
 from securetm.federation.store import COMMON, SqliteStore
+from securetm.federation.transcript import Transcript
+from securetm.mechanisms.slot_noise import SlotNoise
+from securetm.models.stored_model import StoredModel
 from securetm.plans.agreement import agree
+from securetm.plans.profiles import model_class
+from securetm.plans.schema import Plan
 from securetm.reports.budget import show_report
 from securetm.reports.profiles import explain, show_explanation
 from securetm.reports.runs import show_run
 from securetm.resources import data_folder
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .conftest import small_plan
 from .killed_run import ended
 from .played import Played
-from .private import PUBLIC, paid, paying_parties, public_words, settle
+from .private import PUBLIC, paid, paying_parties, private_plan, public_words, settle
 
 MODEL = {"name": "lda", "n_topics": 3, "sweeps": 2}
 
@@ -351,3 +364,171 @@ def test_whom_words_are_hidden_from_is_said_where_noise_of_another_unit_stands_b
     both, alone = (ProfileQuestion(name, 5, 50, 2000).question(Unwatched()) for name in (str(path), "iftm"))
     assert both.promise.against == alone.promise.against != ""
     assert both.spends == alone.spends
+
+
+# ---- noise that is known ---------------------------------------------------------------------------------------------------
+
+
+UNKNOWN = 1500
+
+
+@pytest.fixture(scope="module")
+def parties() -> Mapping[str, Corpus]:
+    nodes = lda_nodes(
+        LdaNodes(nodes=1, topics=20, alpha=0.1, words=UNKNOWN, documents=500, shortest=15, longest=30), seed=0
+    )
+    return equal(next(iter(nodes.train.values())), 5, seed=0)
+
+
+@pytest.fixture
+def words(parties: Mapping[str, Corpus], tmp_path: Path) -> Path:
+    path = tmp_path / "words.txt"
+    path.write_text("\n".join(next(iter(parties.values())).vocabulary), "utf-8")
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "profile"),
+    quick(
+        [("lda", "dp-distributed"), ("lda", "dp-local"), ("lda-vi", "dp-central"), ("sentence-lda", "dp-distributed")],
+        ("sentence-lda", "dp-distributed"),
+    ),
+)
+def test_few_documents_behind_much_noise_predict_as_well_as_a_guess(
+    model: str, profile: str, parties: Mapping[str, Corpus], words: Path, tmp_path: Path
+) -> None:
+    """Five hundred documents at epsilon 1 teach next to nothing of so many words in twenty topics."""
+    settings = {"profile": profile, "model.name": model, "model.n_topics": 20, "training.rounds": 2, "privacy.epsilon": 1.0}
+    listed = {"vocabulary.source": "file", "origins.vocabulary": "made up", "vocabulary.file": str(words)}
+    result = federate(parties, tmp_path / "run", {**settings, **listed}, comparison=False)
+    assert result["rounds"] == 2
+    assert np.isfinite(result["quality"]["held_out"])
+    assert result["quality"]["held_out"] <= 1.01 * UNKNOWN
+
+
+def trained(place: Path, profile: str, model: str, parties: Mapping[str, Corpus], rounds: int = 20, **more: Any) -> RunFolder:
+    """A finished run."""
+    choice = {"name": model, "n_topics": 4}
+    folder = begin(place / "run", private_plan(place, profile, model=choice, training__rounds=rounds, **more), parties)
+    execute(folder, Unwatched(), comparison=False)
+    return folder
+
+
+@pytest.mark.parametrize("model", quick(["lda", "lda-vi"], "lda-vi"))
+def test_the_model_remembers_that_words_were_noised_at_home(model: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """So it predicts by its table as it is, also when it is read again; parties are asked about the table alone."""
+    folder = trained(tmp_path, "iftm", model, five, privacy__epsilon=5.0)
+    made, state, words = StoredModel.open(folder.model).model(model_class)
+    exact = {name: array for name, array in state.items() if name != "words_noised"}
+    assert set(state) - set(exact) == {"words_noised"}
+    assert set(made.for_party(state, "north")) == set(made.for_party(exact, "north"))
+    assert made.fits(state, len(words))
+    assert not made.fits({**state, "words_noised": np.ones(2)}, len(words))
+    gained = 0.0
+    for corpus in five.values():
+        seen, unseen = corpus.project(words).halves(0)
+        gained += float(np.sum(made.log_likelihood(state, seen, unseen) - made.log_likelihood(exact, seen, unseen)))
+    assert gained > 0
+
+
+def test_without_noise_on_words_no_model_says_so(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    folder = trained(tmp_path, "open", "lda", corpora, rounds=2)
+    assert "words_noised" not in StoredModel.open(folder.model).model(model_class)[1]
+
+
+# ---- the same noised words are the same bytes ------------------------------------------------------------------------------
+
+
+MODELS: Mapping[str, Mapping[str, Any]] = {
+    "lda": {"n_topics": 3, "sweeps": 2},
+    "lda-matched": {"n_topics": 3},
+    "lda-vi": {"n_topics": 3},
+    "moments": {"n_topics": 3},
+    "nmf": {"n_topics": 3},
+    "sentence-lda": {"n_topics": 3},
+    "prodlda": {"n_topics": 3, "hidden": 8, "batch": 16},
+}
+Sent = list[tuple[Any, ...]]
+
+
+def alike(words: int) -> Mapping[str, Corpus]:
+    """Documents and sentences of the same lengths in every set, with other words at every place."""
+    made, drawn = {}, np.random.default_rng(words)
+    for place, name in enumerate(("north", "south", "west")):
+        rng = np.random.default_rng(place)
+        sentences = rng.integers(1, 8, 3 * (12 + 4 * place))
+        ends = np.cumsum(sentences)
+        tokens = drawn.integers(0, len(PUBLIC), ends[-1])
+        keys = rng.integers(0, 2**63, len(ends) // 3).astype(np.uint64)
+        made[name] = Corpus.from_tokens(tokens, ends[2::3], PUBLIC, sentence_ends=ends, keys=keys, name=name)
+    return made
+
+
+def plan_behind_noise(folder: Path, model: str) -> Plan:
+    folder.mkdir(exist_ok=True)
+    words = {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": public_words(folder)}
+    return small_plan(profile="iftm", model={"name": model, **MODELS[model]}, training__rounds=3, **words)
+
+
+def sent(folder: Path, held: Mapping[str, Corpus], model: str, monkeypatch: pytest.MonkeyPatch) -> Sent:
+    """Every message of every party in one run over these documents, and what the coordinator made of them."""
+    plan, stream = plan_behind_noise(folder, model), Seeded(bytes(range(32)), unsafe=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(OperatingSystem, "bytes", lambda _, n: stream.bytes(n))
+        patched.setattr(clocks, "_now", lambda: "2026-01-01T00:00:00.000+00:00")
+        made = begin(folder / "run", plan, held, with_content=True)
+        result = execute(made, Unwatched(), comparison=False)
+    assert result["rounds"] == plan.training.rounds
+    transcript = Transcript(made.path / "transcript")
+    said = "SELECT serial, channel, sender, receiver, content FROM messages WHERE channel != 'request' ORDER BY at"
+    found = transcript.rows(said)
+    transcript.close()
+    assert {sender for _, _, sender, _, _ in found if sender != "coordinator"} == set(held)
+    return found
+
+
+def words_behind_noise(held: Mapping[str, Corpus], plan: Plan) -> list[Any]:
+    """Each party's words that learning begins with, slot after slot."""
+    found = []
+    for corpus in held.values():
+        documents = PartyDocuments(named_for(corpus, agree(plan).budget).in_blocks())
+        documents.adopt(PUBLIC, agree(plan))
+        found.append(documents.for_question("train").tokens)
+    return found
+
+
+def with_noise_that_makes_up_for_it(
+    own: Sequence[Any], others: Sequence[Any], monkeypatch: pytest.MonkeyPatch
+) -> list[tuple[int, int]]:
+    """From now on the noise on these words is the former noise, plus the other words, minus these ones."""
+    draw, met = SlotNoise.draw, []
+
+    def injected(law: SlotNoise, secret: bytes, words: Any, first: int) -> tuple[Any, Any, Any]:
+        ranges = [slice(first, first + len(words)) for _ in own]
+        (party,) = [n for n, part in enumerate(ranges) if np.array_equal(own[n][part], words)]
+        met.append((party, len(words)))
+        return draw(law, secret, others[party][ranges[party]].astype(np.int32), first)
+
+    monkeypatch.setattr(SlotNoise, "draw", injected)
+    return met
+
+
+@pytest.mark.parametrize("model", quick(MODELS, "lda"))
+def test_other_words_behind_the_same_noised_ones_are_the_same_bytes(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = alike(1), alike(2)
+    plan = plan_behind_noise(tmp_path / "plan", model)
+    theirs, ours = words_behind_noise(one, plan), words_behind_noise(two, plan)
+    assert all(np.mean(a != b) > 0.9 for a, b in zip(theirs, ours, strict=True))
+    first = sent(tmp_path / "one", one, model, monkeypatch)
+    plain = sent(tmp_path / "two", two, model, monkeypatch)
+    with monkeypatch.context() as patched:
+        met = with_noise_that_makes_up_for_it(ours, theirs, patched)
+        again = sent(tmp_path / "again", two, model, monkeypatch)
+    assert {(n, len(words)) for n, words in enumerate(ours)} <= set(met)
+    assert again == first
+    forms = [[(*message[:4], len(message[4])) for message in whole] for whole in (first, plain)]
+    assert forms[0] == forms[1]  # nothing but content tells which words they were: all lengths are public
+    assert {message[2] for message, other in zip(first, plain, strict=True) if message != other} >= set(one)

@@ -25,7 +25,7 @@ from securetm.errors import Mistake
 from securetm.resources import toml_names
 from securetm.testing import NeighbourLaws
 from securetm.testing.neighbour_laws import EMBEDDING, Row, WholeWay, way_of
-from tests.federation.test_every_model_and_profile import MODELS_OF_OURS, READ_EMBEDDINGS, refused
+from tests.federation.test_refused_plans import MODELS_OF_OURS, READ_EMBEDDINGS, refused
 from tests.laws import toys
 from tests.quick_part import quick
 
