@@ -10,11 +10,9 @@ from securetm.accounting import bounds, composition, losses
 
 FINE, COARSE = losses.FINEST, 4e-3
 EXACT = (
-    "tests/accounting/test_figures.py",
-    "tests/accounting/test_one_gaussian.py",
     "tests/accounting/test_truth.py",
     "tests/plans/test_oracle.py",
-    "tests/reports/test_budget_sliders.py",
+    "tests/reports/test_budget_page.py",
 )  # tests of figures
 
 

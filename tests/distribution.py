@@ -20,7 +20,6 @@ SOURCE = (  # they read the whole source, which is parsed once
     "tests/test_house.py",
     "tests/test_sentences.py",
     "tests/test_wording.py",
-    "tests/test_foreign_text.py",
     "tests/test_kernel_cache.py",
     "tests/mutations/test_faults.py",
 )

@@ -1,4 +1,6 @@
-"""Composition: which accountant is used, what a failure probability costs, what fits a budget, and settings without an end."""
+"""Composition: which accountant is used, what a failure costs, what fits a budget, what is found for one, and what it means."""
+
+from __future__ import annotations
 
 import math
 
@@ -13,14 +15,19 @@ from dp_accounting.dp_event import (
     PoissonSampledDpEvent,
     RandomizedResponseDpEvent,
 )
+from scipy import special
 
 from securetm.accounting.bounds import Bound, by_both
+from securetm.accounting.calculator.mechanisms import least_epsilon_shuffled
+from securetm.accounting.calibration import PRECISION, BudgetTooSmall, noise_for
 from securetm.accounting.composition import affordable, by_accountant, failure_cost, quick_epsilon, total, within
 from securetm.accounting.renyi import ORDERS, epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend
+from securetm.accounting.tradeoff import best_true_positive_rate, true_positives
 from securetm.contracts.events import SymmetricZCDpEvent
 from securetm.errors import BadSetting
-from tests.accounting.exact import delta_at
+
+from .exact import delta_at
 
 DELTA = 1e-5
 STEP = Spend(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0)))
@@ -193,3 +200,126 @@ def test_what_two_accountants_share_of_delta_is_not_spent_twice() -> None:
     free, greedy = (Bound("", epsilon, lambda _: 0.0) for epsilon in (lambda _: 0.0, lambda delta: 1 / delta))
     assert by_both(free, greedy).epsilon(0.1) == pytest.approx(1 / (0.95 * 0.1))
     assert by_both(greedy, free).epsilon(0.1) == pytest.approx(1 / (0.95 * 0.1))
+
+
+# ---- the other way round ---------------------------------------------------------------------------------------------------
+
+
+def sampled(noise, rate=0.01, count=1_000):
+    return [Spend(PoissonSampledDpEvent(rate, GaussianDpEvent(noise)), count=count)]
+
+
+def gentle(noise, count=1_000):
+    """Larger batches with more noise: losses do not reach as far, so that composing them often is quick."""
+    return sampled(noise, 0.05, count)
+
+
+@pytest.mark.parametrize(
+    ("make", "epsilon"),
+    [
+        (gentle, 1.0),
+        (lambda noise: [Spend(GaussianDpEvent(noise))], 0.1),
+        (lambda noise: [Spend(LaplaceDpEvent(noise), 1e-12)], 2.0),
+        (lambda noise: [*gentle(6.0), Spend(SymmetricZCDpEvent(0.5 / noise**2, 0.0))], 3.0),
+    ],
+)
+def test_the_least_noise_fits_and_a_thousandth_less_does_not(make, epsilon):
+    noise = noise_for(make, epsilon, DELTA, 0.01, 1_000)
+    assert total(make(noise), DELTA).epsilon <= epsilon
+    assert total(make(noise * (1 - 1.1 * PRECISION)), DELTA).epsilon > epsilon
+
+
+def test_pure_noise_is_found_without_delta():
+    assert noise_for(lambda noise: [Spend(LaplaceDpEvent(noise), count=4)], 2.0, 0.0, 0.1, 100) == pytest.approx(
+        2, rel=PRECISION
+    )
+
+
+def test_a_budget_that_little_noise_meets_takes_little_noise():
+    assert noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], 50.0, DELTA, 1.0, 10.0) == 1.0
+
+
+def test_a_budget_that_nothing_meets_is_named():
+    with pytest.raises(BudgetTooSmall, match=r"no noise between 0\.1 and 2 "):
+        noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], 0.01, DELTA, 0.1, 2.0)
+    with pytest.raises(BudgetTooSmall):
+        noise_for(lambda noise: [Spend(GaussianDpEvent(noise), 1e-3)], 1.0, DELTA, 0.1, 2.0)
+
+
+@pytest.mark.parametrize("bad", [0.0, math.nan])
+def test_ranges_and_budgets_that_are_none_are_refused(bad):
+    for ask in (
+        lambda: noise_for(sampled, 1.0, DELTA, bad, 10.0),
+        lambda: noise_for(sampled, 1.0, DELTA, 0.1, bad),
+        lambda: noise_for(sampled, bad, DELTA, 0.1, 10.0),
+    ):
+        with pytest.raises(BadSetting):
+            ask()
+
+
+# ---- what an epsilon means -------------------------------------------------------------------------------------------------
+
+
+def gaussian_power(noise, wrong):
+    return float(special.ndtr(special.ndtri(wrong) + 1 / noise))
+
+
+@pytest.mark.parametrize(("noise", "wrong"), [(0.5, 0.001), (1.0, 0.01), (5.0, 0.3)])
+def test_the_best_attack_on_a_gaussian_is_the_likelihood_ratio(noise, wrong):
+    found = best_true_positive_rate([Spend(GaussianDpEvent(noise))], wrong)
+    assert gaussian_power(noise, wrong) - 1e-9 <= found <= gaussian_power(noise, wrong) * 1.01 + 1e-4
+
+
+def test_the_best_attack_on_one_laplace_answer_is_its_pure_epsilon():
+    assert best_true_positive_rate([Spend(LaplaceDpEvent(1.0))], 0.01) == pytest.approx(math.e * 0.01, rel=1e-3)
+
+
+def test_divergences_alone_bound_an_attacker_too_and_slack_helps_him():
+    spends = [Spend(SymmetricZCDpEvent(0.5, 0.0))]
+    assert gaussian_power(1.0, 0.01) <= best_true_positive_rate(spends) < 0.5
+    assert best_true_positive_rate([Spend(SymmetricZCDpEvent(0.5, 0.0), 1e-3)]) > best_true_positive_rate(spends) + 1e-3
+
+
+def test_an_attacker_gains_nothing_from_nothing_and_everything_from_the_bare_answer():
+    assert best_true_positive_rate([], 0.01) == pytest.approx(0.01)
+    assert best_true_positive_rate([Spend(NonPrivateDpEvent())], 0.01) == 1.0
+    assert true_positives(0.01, 0.0, 0.0) == 0.01
+    assert true_positives(0.5, 3.0, 0.0) == pytest.approx(1 - math.exp(-3) / 2)
+
+
+@pytest.mark.parametrize("bad", [0.0, 1.1, math.nan])
+def test_a_share_of_false_positives_that_is_none_is_refused(bad):
+    with pytest.raises(BadSetting, match="false positives"):
+        best_true_positive_rate([Spend(GaussianDpEvent(1.0))], bad)
+
+
+def test_shuffling_costs_more_than_poisson_sampling_and_less_with_more_noise():
+    bounds = [least_epsilon_shuffled(1_000, noise, DELTA) for noise in (0.4, 0.6, 1.0, 2.0)]
+    assert bounds == sorted(bounds, reverse=True)
+    sampled = [Spend(PoissonSampledDpEvent(1 / 1_000, GaussianDpEvent(0.6)), count=1_000)]
+    assert bounds[1] > total(sampled, DELTA).epsilon
+
+
+def test_one_batch_an_epoch_is_the_gaussian_itself_so_the_bound_is_no_larger():
+    exact = total([Spend(GaussianDpEvent(1.0))], DELTA).epsilon
+    assert exact * 0.99 <= least_epsilon_shuffled(1, 1.0, DELTA) <= exact
+
+
+def test_the_bound_for_shuffling_is_met_by_a_simulated_attacker():
+    batches, noise, delta, rng = 20, 0.5, 1e-3, np.random.default_rng(3)
+    draws = rng.normal(0, noise, (30_000, batches))
+    mine = np.zeros(batches)
+    mine[0] = 1
+    epsilon = least_epsilon_shuffled(batches, noise, delta)
+    most = max(
+        float(np.log((((draws + 2 * mine).max(axis=1) >= passing).mean() - delta) / max(1e-9, without)))
+        for passing in np.linspace(0.5, 2, 16)
+        if (without := ((draws + mine).max(axis=1) >= passing).mean()) > 1e-3
+    )
+    assert epsilon >= most - 0.1
+
+
+@pytest.mark.parametrize(("batches", "noise"), [(0, 1.0), (1.5, 1.0), (10, 0.0)])
+def test_nonsense_about_shuffling_is_refused(batches, noise):
+    with pytest.raises(BadSetting):
+        least_epsilon_shuffled(batches, noise, DELTA)

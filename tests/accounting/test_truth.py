@@ -1,7 +1,11 @@
-"""No accountant's epsilon is below the truth, where the truth can be enumerated."""
+"""No accountant's epsilon is below the truth, where it can be enumerated, is published, or computed with fifty digits."""
+
+from __future__ import annotations
 
 import math
+import warnings
 
+import mpmath
 import pytest
 from dp_accounting.dp_event import (
     DiscreteLaplaceDpEvent,
@@ -15,18 +19,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from securetm.accounting.composition import by_accountant
-from securetm.accounting.spends import Spend
+from securetm.accounting.bounds import PLD, bounds_of, by_losses
+from securetm.accounting.closed_forms import delta_of, epsilon_of, sensitivity_of
+from securetm.accounting.composition import by_accountant, total
+from securetm.accounting.losses import composed, interval_for
+from securetm.accounting.spends import Leaves, Spend
 from securetm.accounting.tradeoff import best_true_positive_rate
 from securetm.contracts.events import SymmetricZCDpEvent
-from tests.accounting.exact import (
-    delta_at,
-    discrete_gaussian,
-    discrete_laplace,
-    randomised_response,
-    shifted,
-    skellam,
-)
+
+from .exact import delta_at, discrete_gaussian, discrete_laplace, randomised_response, shifted, skellam
 
 DELTAS = (0.2, 1e-2, 1e-4, 1e-6)
 
@@ -57,8 +58,8 @@ def agrees(truth, spends, tight=None):
         exact = truth.epsilon(delta)
         found = by_accountant(spends, delta)
         assert found
-        for total in found:
-            assert total.epsilon >= exact - 1e-9, (total, exact)
+        for one in found:
+            assert one.epsilon >= exact - 1e-9, (one, exact)
         assert delta_at(spends, exact) >= min(delta, truth.delta(exact)) * (1 - 1e-9) - 1e-15
         if tight is not None:
             assert found[0].epsilon <= exact * (1 + tight) + 2e-3, (found[0], exact)
@@ -159,3 +160,97 @@ def test_no_threshold_test_beats_the_best_true_positive_rate(parameter, count, w
         order = (seen / unseen.clip(1e-300)).argsort()[::-1]
         named = unseen[order].cumsum() <= wrong
         assert seen[order][named].sum() <= most + 1e-9
+
+
+# ---- Gaussian answers ------------------------------------------------------------------------------------------------------
+
+
+def true_delta(mu: float, epsilon: float) -> mpmath.mpf:
+    """With fifty digits."""
+    with mpmath.workdps(50):
+        m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+
+
+@pytest.mark.parametrize("mu", [0.01, 1.0, 11.0, 140.0])
+def test_delta_is_never_below_the_truth_and_hardly_above(mu: float) -> None:
+    for deviations in (-2.0, 0.0, 1.0, 3.0, 5.0, 7.0):
+        epsilon = max(mu**2 / 2 + deviations * mu, 0.0)
+        truth = true_delta(mu, epsilon)
+        assert truth <= delta_of(mu, epsilon) <= truth * (1 + 1e-6 * (1 + epsilon / mu**2)) + mpmath.mpf("1e-300")
+
+
+@pytest.mark.parametrize("mu", [0.3, 140.0])
+@pytest.mark.parametrize("delta", [1e-3, 1e-9])
+def test_epsilon_is_the_least_for_its_delta_rounded_upwards(mu: float, delta: float) -> None:
+    epsilon = epsilon_of(mu, delta)
+    assert true_delta(mu, epsilon) <= delta
+    assert true_delta(mu, epsilon - 3e-6) > delta
+    assert epsilon_of(mu, 0.0) == math.inf
+
+
+@pytest.mark.parametrize(
+    "leaves", [((GaussianDpEvent(2.0), 3),), ((GaussianDpEvent(0.1), 4), (GaussianDpEvent(0.5), 2))], ids=["small", "large"]
+)
+def test_it_takes_the_place_of_a_distribution_on_a_grid(leaves: Leaves) -> None:
+    bound = by_losses(leaves)
+    assert sensitivity_of(leaves) == pytest.approx(
+        math.sqrt(sum(n / event.noise_multiplier**2 for event, n in leaves)), rel=1e-12
+    )
+    assert bound.accountant == PLD
+    assert bound.epsilon(1e-5) == epsilon_of(sensitivity_of(leaves), 1e-5)
+    upwards = float(composed(leaves, interval_for(leaves)).get_epsilon_for_delta(1e-5))
+    assert upwards == pytest.approx(bound.epsilon(1e-5), rel=1e-4)
+    assert bound.epsilon(1e-5) <= min(one.epsilon(1e-5) for one in bounds_of(leaves)) + 1e-9
+
+
+@pytest.mark.parametrize("other", [LaplaceDpEvent(1.0), PoissonSampledDpEvent(0.1, GaussianDpEvent(1.0)), GaussianDpEvent(0.0)])
+def test_what_is_no_gaussian_has_no_such_curve(other: object) -> None:
+    assert sensitivity_of(((GaussianDpEvent(0.2), 1), (other, 1))) == 0.0  # type: ignore[arg-type]
+
+
+# ---- published figures -----------------------------------------------------------------------------------------------------
+
+
+DELTA = 1e-5
+
+
+def sampled(rate, noise, count):
+    return Spend(PoissonSampledDpEvent(rate, GaussianDpEvent(noise)), count=count)
+
+
+def said_by(accountant, spends, delta=DELTA):
+    return next(one.epsilon for one in by_accountant(spends, delta) if one.accountant == accountant)
+
+
+@pytest.mark.parametrize(
+    ("spends", "epsilon", "renyi"),
+    [
+        ([sampled(0.01, 1.0, 1_000)], 1.828, 2.101),
+        ([sampled(0.001, 0.8, 50_000)], 1.771, 2.067),
+        ([Spend(LaplaceDpEvent(1.0), count=20)], 19.106, 19.314),
+        ([Spend(DiscreteLaplaceDpEvent(1.0, 1), count=20)], 19.995, 19.995),
+        ([Spend(LaplaceDpEvent(2.0)), sampled(0.01, 1.0, 1_000)], 2.244, 2.509),
+        ([Spend(GaussianDpEvent(4.0), count=20)], 4.983, 5.378),
+    ],
+)
+def test_loss_distributions_and_divergences_say_what_was_measured(spends, epsilon, renyi):
+    assert total(spends, DELTA).accountant == "PLD"
+    assert total(spends, DELTA).epsilon == pytest.approx(epsilon, rel=0.005)
+    assert said_by("RDP", spends) == pytest.approx(renyi, rel=0.005)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rate", "noise", "count"), [(0.1, 3.0, 200)])
+def test_opacus_agrees_where_it_is_sound(rate, noise, count):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        accountants = pytest.importorskip("opacus.accountants")
+        renyi, losses = accountants.RDPAccountant(), accountants.PRVAccountant()
+        for accountant in (renyi, losses):
+            accountant.history = [(noise, rate, count)]
+        by_renyi, by_losses = renyi.get_epsilon(DELTA), losses.get_epsilon(DELTA)
+    spends = [sampled(rate, noise, count)]
+    assert said_by("RDP", spends) == pytest.approx(by_renyi, rel=0.01)
+    assert said_by("RDP", spends) <= by_renyi * (1 + 1e-4)
+    assert said_by("PLD", spends) == pytest.approx(by_losses, rel=0.01)

@@ -1,4 +1,4 @@
-"""Somebody who listens to encrypted connections: what lengths and times tell, also of runs over a real network."""
+"""Who listens to connections, and audits of runs over a real network: what lengths and times tell."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ from securetm.auditing.attacks.traffic import ANSWERS
 from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.judging import of_chance
 from securetm.auditing.recorded import questions_of, view_of
-from securetm.auditing.roles import RECORD, CountWords, with_mechanism
+from securetm.auditing.roles import RECORD, CountWords, over_network, with_mechanism
+from securetm.auditing.runner import audit
 from securetm.auditing.views import SIZES, AdversaryView, NotTestable
 from securetm.corpus.corpus import Corpus
+from securetm.errors import Mistake
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation.simulation import make_party, train
 from securetm.federation.store import write_json
+from securetm.federation.transcript import Transcript
 from securetm.stages import Unwatched
 
 from ..federation.clocked import Overheard
-from ..federation.conftest import corpora, five  # noqa: F401 - fixtures
+from ..federation.conftest import small_plan
 from ..federation.private import private_plan
-from .conftest import PARTIES, Recorded, adversary, texts
+from .conftest import PARTIES, Recorded, adversary, texts, write_plan
 
 LISTENER = adversary("network observer", "network_observer")
 TRAFFIC = attack_called("traffic")
@@ -86,7 +89,7 @@ class ByClock:
             party.close()
 
 
-def timed(corpora: Mapping[str, Corpus], folder: Path, *, waiting: bool) -> RunFolder:  # noqa: F811
+def timed(corpora: Mapping[str, Corpus], folder: Path, *, waiting: bool) -> RunFolder:
     """A run with a budget whose transcript has times; without waiting, answers leave as soon as they are there."""
     folder.mkdir()
     run = begin(folder / "run", private_plan(folder, "dp-distributed", training__rounds=TIMED), corpora, with_content=True)
@@ -113,7 +116,7 @@ def hit_share(score: Score) -> float:
 
 
 @pytest.mark.slow
-def test_without_an_interval_times_tell_how_much_was_sampled(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
+def test_without_an_interval_times_tell_how_much_was_sampled(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     run = timed(five, tmp_path / "at once", waiting=False)
     assert hit_share(by_times(run)) > 0.8  # the clock counts documents, and the judge their words
     assert 0.2 < hit_share(by_times(run, chance=True)) < 0.8
@@ -122,6 +125,54 @@ def test_without_an_interval_times_tell_how_much_was_sampled(five: Mapping[str, 
         by_times(run)
 
 
-def test_with_a_beat_times_are_no_better_than_chance(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
+def test_with_a_beat_times_are_no_better_than_chance(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     run = timed(five, tmp_path / "at an interval", waiting=True)
     assert 0.2 < hit_share(by_times(run)) < 0.8
+
+
+# ---- runs over a network ---------------------------------------------------------------------------------------------------
+
+
+pytestmark = pytest.mark.own_draws  # threads draw at once, and the stream of a test serves one of them
+
+
+@pytest.fixture(scope="module")
+def networked(five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A masked run over mutual TLS, recorded."""
+    plan = small_plan(profile="masked", model__batch=25, training__rounds=3)
+    run = begin(tmp_path_factory.mktemp("networked") / "run", plan, five, with_content=True)
+    train(run, Unwatched(), **over_network().roles(run))
+    return run
+
+
+def test_every_reply_has_a_time_and_no_request(networked: RunFolder) -> None:
+    transcript = Transcript(networked.path / "transcript", with_content=True)
+    timed = "SELECT COUNT(*) FROM messages JOIN arrivals USING (at) WHERE sender {} 'coordinator' AND seconds > 0"
+    replies = transcript.rows("SELECT COUNT(*) FROM messages WHERE sender != 'coordinator'")
+    assert transcript.rows(timed.format("!=")) == replies != [(0,)]
+    assert transcript.rows(timed.format("=")) == [(0,)]
+    transcript.close()
+
+
+def test_the_judge_counts_what_took_part(networked: RunFolder) -> None:
+    questions = questions_of(networked, (TRAIN,), 3)
+    truth = ground_truth_of(networked, questions.values())
+    trained = [serial for serial, asked in questions.items() if asked.question == TRAIN]
+    assert len(trained) == 3
+    for serial in trained[1:]:  # other questions have the number 0, too
+        for name in networked.members:
+            assert truth.worked[serial, name] == truth.batches[serial, name].sum()
+
+
+def test_a_run_without_its_parties_documents_cannot_be_judged(
+    networked: RunFolder, tmp_path: Path, documents_file: Path
+) -> None:
+    documents = networked.documents("north")
+    content = documents.read_bytes()
+    documents.unlink()
+    try:
+        with pytest.raises(Mistake, match="the documents of north"):
+            audit(write_plan(tmp_path / "given.toml", documents_file), networked.path)
+    finally:
+        documents.write_bytes(content)
+        documents.chmod(0o600)

@@ -25,7 +25,7 @@ from securetm.models.lda.lda import LDA
 from securetm.testing.few_documents import OnShards
 
 from ..quick_part import quick
-from ..test_block_answers import CASES, COHORT, Kept, corpus
+from ..test_answers import CASES, COHORT, Kept, corpus
 from .small_work import SECRET, environment, process_of, telling
 
 if find_spec("ray") is None:  # nobody imports it before it is needed

@@ -26,7 +26,7 @@ from securetm.federation.sources import corpora_of
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 
-from ..accounting.ledger.test_tampering import behind_its_back
+from ..accounting.ledger.test_file import behind_its_back
 from ..cli.conftest import securetm
 from ..quick_part import quick
 from .conftest import FIVE, texts

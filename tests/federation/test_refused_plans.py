@@ -30,7 +30,7 @@ from securetm.registries import OURS
 from securetm.resources import data_folder, toml_names
 from securetm.stages import Unwatched
 
-from ..models.test_additivity import COUPLED_ROWS, Toy
+from ..models.test_row_trial import COUPLED_ROWS, Toy
 from .conftest import small_plan
 
 UNSOUND: Mapping[str, tuple[Mapping[str, object], type[SecuretmError], str]] = {

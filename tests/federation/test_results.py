@@ -99,9 +99,7 @@ def test_a_model_that_predicts_worse_is_of_no_use(corpora: Mapping[str, Corpus],
 
 
 def test_what_too_few_documents_show_is_not_told(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    result = federate(
-        corpora, tmp_path / "run", {**SMALL, "training.rounds": 1, "training.held_out": 0.02}, comparison=False
-    )
+    result = federate(corpora, tmp_path / "run", {**SMALL, "training.rounds": 1, "training.held_out": 0.02}, comparison=False)
     told = result["baseline"]
     assert told["documents"] < 10
     assert result["useful"] is None
@@ -126,9 +124,7 @@ def test_a_large_run_is_compared_by_a_sample(
         return before(plan, name, documents, *rest)
 
     monkeypatch.setattr(comparison, "train_alone", counted)
-    results = [
-        federate(corpora, tmp_path / name, {**SMALL, "training.rounds": 2, "training.held_out": 0.3}) for name in "ab"
-    ]
+    results = [federate(corpora, tmp_path / name, {**SMALL, "training.rounds": 2, "training.held_out": 0.3}) for name in "ab"]
     assert trained == [30] * 6
     told = results[0]["comparison"]
     assert (told["sampled"], told["training_documents"], told["judged_documents"]) == (True, 30, 8)

@@ -374,9 +374,7 @@ UNKNOWN = 1500
 
 @pytest.fixture(scope="module")
 def parties() -> Mapping[str, Corpus]:
-    nodes = lda_nodes(
-        LdaNodes(nodes=1, topics=20, alpha=0.1, words=UNKNOWN, documents=500, shortest=15, longest=30), seed=0
-    )
+    nodes = lda_nodes(LdaNodes(nodes=1, topics=20, alpha=0.1, words=UNKNOWN, documents=500, shortest=15, longest=30), seed=0)
     return equal(next(iter(nodes.train.values())), 5, seed=0)
 
 

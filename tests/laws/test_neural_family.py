@@ -20,7 +20,7 @@ from securetm.testing.query_laws import QueryLaws
 from ..quick_part import quick
 
 FAMILY = ("prodlda", "neural-lda", "combined-tm", "zeroshot-tm")
-BESIDE = FAMILY[1:]  # of ProdLDA, test_prodlda_rows.py and test_additivity.py say more
+BESIDE = FAMILY[1:]  # of ProdLDA, test_prodlda_rows.py and test_row_trial.py say more
 DTYPES = quick(["float32", "float64"], "float32")
 FEW = quick(FAMILY, "prodlda", "combined-tm")
 

@@ -1,21 +1,24 @@
-"""What holds for all our models alike: settings, threads, files, forged tables, tables of another size, counts."""
+"""What holds for all our models alike: the laws, settings, threads, files, forged tables, and documents that hardly are any."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
+from securetm.corpus.corpus import Corpus
+from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole, Failed
 from securetm.models import MODELS
 from securetm.models.estimator import Estimator
+from securetm.plans.profiles import make_model
 from securetm.testing.few_documents import some_documents
 from securetm.testing.model_laws import VOCABULARY
-from tests.models.trained_by_hand import sum_of
 
-from .small_models import OURS, small_settings
+from .small_models import EMBEDDED, OURS, small_settings
+from .trained_by_hand import sum_of
 
 DOCUMENTS = some_documents(60, seed=2)
 FORMS = [(name, more) for name in ("lda", "sentence-lda") for more in ({"sampler": "gibbs"}, {"sampler": "mh"})]
@@ -102,3 +105,71 @@ def test_a_state_of_another_size_is_refused(name: str) -> None:
 def test_counts_must_be_whole(name: str, counts: list[list[float]]) -> None:
     with pytest.raises(CountsNotWhole):
         made(name).fit(np.array(counts), epochs=1)
+
+
+# ---- documents that hardly are any -----------------------------------------------------------------------------------------
+
+
+WORDS = ("boat", "judge", "lake", "river", "storm", "court", "law", "cell", "nerve", "blood")
+LONG = " ".join(np.random.default_rng(0).choice(WORDS, 20_000))
+HARDLY_ANY: Mapping[str, list[str]] = {
+    "no document": [],
+    "one word": ["lake"],
+    "the same word in every document": ["lake"] * 30,
+    "a document without words": ["river lake", "zebra", "judge law"],
+    "no document with a word": ["zebra", "giraffe"],
+    "disjoint words": ["river lake boat"] * 20 + ["judge court law"] * 20 + ["cell nerve blood"] * 20,
+    "a document of 20,000 words": [LONG, "river lake", "boat"],
+}
+
+
+def degenerate(name: str, words: tuple[str, ...] = WORDS) -> Corpus:
+    """Those documents with embeddings, as models that read some need them."""
+    texts = HARDLY_ANY[name]
+    corpus = Corpus.from_strings(texts or ["lake"]).project(words).select(np.arange(len(texts)))
+    return corpus.replace(embeddings=np.random.default_rng(1).normal(size=(len(texts), EMBEDDED)).astype(np.float32))
+
+
+def few(model: str, topics: int) -> Estimator:
+    found = make_model(model, small_settings(model, topics))
+    assert isinstance(found, Estimator)
+    return found
+
+
+def check(model: Estimator, corpus: Corpus) -> None:
+    """Topics, shares of documents and likelihoods are finite; rows of the first two sum to one."""
+    for rows in (model.components_, model.infer(model.learned.state, corpus)):
+        assert np.isfinite(rows).all()
+        assert (rows >= 0).all()
+        np.testing.assert_allclose(rows.sum(axis=1), 1.0, rtol=1e-5)
+    assert np.isfinite(model.log_likelihood(model.learned.state, *corpus.halves(0))).all()
+    assert all(np.isfinite(array).all() for array in model.learned.state.values())
+
+
+@pytest.mark.parametrize("documents", HARDLY_ANY)
+@pytest.mark.parametrize("model", OURS)
+def test_more_topics_than_documents_and_words(model: str, documents: str) -> None:
+    corpus = degenerate(documents)
+    check(few(model, 40).fit(corpus, epochs=2), corpus)
+
+
+@pytest.mark.parametrize("model", OURS)
+def test_one_word_in_the_vocabulary(model: str) -> None:
+    corpus = degenerate("the same word in every document", ("lake",))
+    check(few(model, 3).fit(corpus, epochs=2), corpus)
+
+
+@pytest.mark.parametrize("model", OURS)
+def test_one_topic_is_learned_or_refused_by_name(model: str) -> None:
+    if MODELS.load(model).__module__.startswith(("securetm.models.neural", "securetm.models.torch_module")):
+        with pytest.raises(BadSetting, match="n_topics"):
+            few(model, 1)
+        return
+    corpus = degenerate("disjoint words")
+    check(few(model, 1).fit(corpus, epochs=2), corpus)
+
+
+@pytest.mark.parametrize("model", OURS)
+def test_a_vocabulary_without_a_word_is_refused_by_name(model: str) -> None:
+    with pytest.raises(Failed):
+        few(model, 3).fit(degenerate("one word", ()))

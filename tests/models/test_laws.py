@@ -86,7 +86,7 @@ class TestModelsThatStepAtParties(ModelLaws):
         return request.param  # type: ignore[no-any-return]
 
     def test_federated_is_concatenated(self, model: TopicModel, documents: Any) -> None:
-        """It is not, as parties take steps of their own; the mean over parties is tried in `test_fednmf.py`."""
+        """It is not, as parties take steps of their own; the mean over parties is tried in `test_nmf.py`."""
 
 
 class TestModelsOverACorpus(ModelLaws):

@@ -1,7 +1,8 @@
-"""The federation's side questions: what comes out of the summed answers is what one corpus would have given."""
+"""The federation's side questions and the figures of quality: summed answers give what one corpus would have given."""
 
 from __future__ import annotations
 
+from math import exp, log
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ from securetm.models.questions.words import (
     merge_words,
 )
 from securetm.testing.few_documents import FewDocuments, some_documents
-from tests.models.trained_by_hand import sum_of
+
+from .trained_by_hand import sum_of
 
 
 def ask(query: Query, *parties: Documents) -> Answer:
@@ -149,3 +151,40 @@ def test_npmi_of_the_summed_answer_is_that_of_one_corpus() -> None:
 def test_a_sum_that_was_not_opened_is_not_read() -> None:
     with pytest.raises(Failed):
         npmi_from_answer(np.array([[0, 1]]), Answer(None))
+
+
+# ---- figures by hand -------------------------------------------------------------------------------------------------------
+
+
+# Words 0..4 in four documents: 0 and 1 always together, 2 sometimes with them, 3 never with 0, 4 nowhere.
+COUNTS = sparse.csr_array(np.array([[2, 1, 0, 0, 0], [1, 1, 3, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 2, 0]]))
+
+
+def score(together: float, first: float, second: float) -> float:
+    return log(together / (first * second)) / -log(together)
+
+
+def test_document_npmi_by_hand() -> None:
+    top = np.array([[0, 1], [0, 2], [0, 3], [0, 4]])
+    expected = [1.0, score(1 / 4, 2 / 4, 2 / 4), -1.0, -1.0]
+    np.testing.assert_allclose(quality.document_npmi(top, COUNTS), expected)
+    assert expected[1] == 0.0  # 0 and 2 meet exactly as often as chance would have it
+
+
+def test_npmi_is_the_mean_over_pairs() -> None:
+    pairs = [1.0, 0.0, -1.0, 0.0, -1.0, score(1 / 4, 2 / 4, 2 / 4)]  # 01 02 03 12 13 23
+    np.testing.assert_allclose(quality.document_npmi(np.array([[0, 1, 2, 3]]), COUNTS), [np.mean(pairs)])
+
+
+def test_diversity_and_top_words() -> None:
+    topics = np.array([[0.1, 0.3, 0.3, 0.3], [0.4, 0.1, 0.1, 0.4]])
+    top = quality.top_words(topics, 2)
+    assert top.tolist() == [[1, 2], [0, 3]]
+    assert quality.diversity(top) == 1.0
+    assert quality.diversity(np.array([[0, 1, 2], [0, 1, 3]])) == pytest.approx(4 / 6)
+
+
+def test_perplexity_of_a_uniform_model_is_its_vocabulary() -> None:
+    assert quality.perplexity(np.array([3 * log(1 / 50), 5 * log(1 / 50)]), np.array([3, 5])) == pytest.approx(50)
+    assert quality.perplexity(np.array([-2.0]), np.array([4])) == pytest.approx(exp(0.5))
+    assert np.isnan(quality.perplexity(np.array([0.0]), np.array([0])))

@@ -1,13 +1,24 @@
+"""ProdLDA: its definition, its gradients, and where it computes."""
+
+from __future__ import annotations
+
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 
 from securetm.contracts import Answer
+from securetm.errors import Failed
 from securetm.models.given_documents import as_documents
+from securetm.models.neural.cpu_kernels import FusedKernels, bags
 from securetm.models.neural.network import NetworkShape
+from securetm.models.neural.neural_model import standardise
 from securetm.models.neural.prodlda import ProdLDA
-from tests.models.trained_by_hand import sum_of
+from securetm.models.neural.torch_kernels import TorchKernels
+from securetm.models.trials import RowsDepend, check_rows
+from securetm.testing.few_documents import some_documents
 
+from ..trained_by_hand import sum_of
 from .spelled import autograd_rows, spelled_loss
 
 torch.set_num_threads(1)
@@ -97,3 +108,98 @@ def test_a_gpu_gives_the_same_gradient(setting):
     net, state, documents = setting
     mine, theirs = (asked(n, state, documents)["gradient"] for n in (net, model(device="cuda")))
     np.testing.assert_allclose(theirs, mine, atol=1e-9)
+
+
+# ---- kernels ---------------------------------------------------------------------------------------------------------------
+
+
+torch.set_num_threads(1)
+MANY, HIDDEN = 300, 9
+
+
+@pytest.fixture(params=["float32", "float64"])
+def dtype(request):
+    return request.param
+
+
+def batch_of(dtype, documents=12):
+    counts = np.random.default_rng(0).poisson(0.1, (documents, MANY))
+    counts[3] = 0  # an empty document must not spoil its neighbours
+    return bags(sparse.csr_array(counts), dtype)
+
+
+def drawn(dtype, *shape, scale=1.0):
+    return torch.from_numpy(np.random.default_rng(1).normal(0, scale, shape).astype(dtype))
+
+
+def test_fused_and_spelled_embeddings_agree(dtype):
+    batch, weights, back, bias = batch_of(dtype), drawn(dtype, MANY, HIDDEN), drawn(dtype, 12, HIDDEN), drawn(dtype, HIDDEN)
+    spelled = TorchKernels(torch.device("cpu"))
+    close = {"rtol": 1e-4, "atol": 1e-5} if dtype == "float32" else {"rtol": 1e-11, "atol": 1e-12}
+    np.testing.assert_allclose(FusedKernels().embed(batch, weights, bias), spelled.embed(batch, weights, bias), **close)
+    ours, theirs = torch.zeros_like(weights), torch.zeros_like(weights)
+    FusedKernels().embed_gradient(batch, back, ours)
+    spelled.embed_gradient(batch, back, theirs)
+    np.testing.assert_allclose(ours, theirs, **close)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 300.0])
+def test_fused_and_spelled_reconstructions_agree(dtype, scale):
+    batch, background = batch_of(dtype), drawn(dtype, MANY)
+    close = {"rtol": 2e-4, "atol": 2e-4} if dtype == "float32" else {"rtol": 1e-9, "atol": 1e-9}
+    logits = drawn(dtype, 12, MANY, scale=scale)
+    logits[5, 7] = 200 * scale  # a row that is nearly one word
+    theirs = TorchKernels(torch.device("cpu")).reconstruct(batch, logits.clone(), background, 1.7)
+    ours = FusedKernels().reconstruct(batch, logits.clone(), background, 1.7)
+    for part in ("losses", "after", "after_squares"):
+        theirs_part = getattr(theirs, part)
+        np.testing.assert_allclose(getattr(ours, part), theirs_part, err_msg=part, **close)
+    np.testing.assert_allclose(ours.back / scale, theirs.back / scale, **close)
+    assert ours.losses[3] == pytest.approx(0, abs=1e-5)
+
+
+def test_divergence_is_seen():
+    batch, logits = batch_of("float32"), drawn("float32", 12, MANY)
+    logits[2, 5] = float("nan")
+    losses = FusedKernels().reconstruct(batch, logits, drawn("float32", MANY), 1.0).losses
+    assert torch.isnan(losses[2])
+    assert not torch.isnan(losses[[0, 1, 4]]).any()
+
+
+def test_standardising_centres_and_scales_each_word(dtype):
+    topics = drawn(dtype, 6, MANY).numpy()
+    topics[:, 4] = 3.0  # a word that all topics say alike stays out of all
+    expected = topics - topics.mean(0)
+    expected[:, np.arange(MANY) != 4] *= 0.1 / np.delete(topics.std(0), 4)
+    standardise(topics, 0.1, True)
+    np.testing.assert_allclose(topics, expected, atol=1e-6 if dtype == "float32" else 1e-10)
+
+
+# ---- devices ---------------------------------------------------------------------------------------------------------------
+
+
+DOCUMENTS = some_documents(60, 12, seed=4)
+
+
+def learned(device: str) -> np.ndarray:
+    model = ProdLDA(n_topics=3, hidden=8, batch=20, dtype="float64", device=device)
+    return model.fit(DOCUMENTS, epochs=2, seed=1).components_
+
+
+def test_a_gpu_that_is_not_there_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(Failed, match="device = cuda"):
+        learned("cuda")
+
+
+def test_without_a_gpu_auto_is_the_cpu_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert np.array_equal(learned("auto"), learned("cpu"))
+    assert ProdLDA(device="auto").in_fixed_order
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_on_a_gpu_auto_learns_there_and_no_budget_admits_it() -> None:
+    np.testing.assert_allclose(learned("auto"), learned("cpu"), atol=1e-6)
+    with pytest.raises(RowsDepend, match="GPU"):
+        check_rows(ProdLDA(n_topics=3, hidden=8))
