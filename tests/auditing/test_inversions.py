@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from securetm.auditing.attack import Score
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.centre_inversion import presence
 from securetm.auditing.attacks.gradient_inversion import decoder_gradient
@@ -31,7 +30,7 @@ from securetm.models.neural.cpu_kernels import FusedKernels, bags
 from securetm.stages import Unwatched
 
 from .conftest import EMBEDDED, PARTIES, Recorded, adversary, made_run, plan_tables, public_list
-from .tried import Tried, scored, settings, source, tried
+from .tried import Tried, settings, source, tried
 
 
 def inputs_of(counts: np.ndarray) -> np.ndarray:
@@ -98,13 +97,6 @@ def test_the_scale_of_noisy_counts_is_found_by_its_line() -> None:
 
 
 # ---- gradients -------------------------------------------------------------------------------------------------------------
-
-
-EFFORT = {"rounds": 3, "documents": 1_000_000}  # more than masked answers, which say any number, can seem to hold together
-
-
-def each_tried(name: str, folder: RunFolder, *, chance: bool = False) -> Score:
-    return scored(folder, name, EFFORT, adversary(), int(chance))
 
 
 def test_the_control_changes_vectors_and_nothing_else(recorded: Recorded) -> None:

@@ -16,7 +16,6 @@ from securetm.corpus.text_embeddings import USUAL_DIGEST, NoSentenceModel, Sente
 from securetm.errors import BadSetting, Mistake
 from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import execute
-from securetm.federation.soundness import check
 from securetm.federation.sources import corpora_of
 from securetm.models.given_documents import UnfitDocuments
 from securetm.plans.agreement import agree
@@ -159,9 +158,3 @@ def test_noise_on_words_covers_no_embedding(sentence_model: Path, tmp_path: Path
     words = {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": str(tmp_path / "words.txt")}
     with pytest.raises(EmbeddingsWithoutNoise, match="made of the words without it"):
         plan_of(sentence_model, profile="iftm", **words)
-
-
-def test_a_check_names_the_gap() -> None:
-    (gap,) = [one for one in check("iftm", "zeroshot-tm", None, 5) if "embedding" in one["reason"]]
-    assert gap["claim"] == "the question “train” can be answered"
-    assert not [one for one in check("dp-distributed", "zeroshot-tm", None, 5) if "embedding" in one["reason"]]

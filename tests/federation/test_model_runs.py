@@ -28,7 +28,6 @@ from securetm.federation.folder import RunFolder, begin, reopen
 from securetm.federation.questions import COHERENCE, TRAIN
 from securetm.federation.refusal_errors import BelowMinimum
 from securetm.federation.simulation.simulation import execute
-from securetm.federation.soundness import check
 from securetm.federation.store import read_arrays
 from securetm.mechanisms.clipping import at_most
 from securetm.mechanisms.sampling import batch_rows
@@ -375,18 +374,6 @@ def test_behind_noise_on_single_words_it_still_finds_what_each_party_speaks_of(
         assert max(len(set(topic) & set(subject)) for topic in result["topics"]) >= 5
     assert [spent["unit"] for spent in result["spent"]] == ["word"] * 3
     assert all(7.99 < spent["epsilon"] <= 8 for spent in result["spent"])  # once, however many rounds
-
-
-@pytest.mark.parametrize("profile", ["masked", "bfv", "ckks"])
-def test_a_hidden_sum_refuses_it_by_name(profile: str) -> None:
-    gaps = [gap for gap in check(profile, "lda-matched", None, 5) if TRAIN in gap["claim"]]
-    assert len(gaps) == 1
-    assert "each party" in gaps[0]["reason"]
-
-
-@pytest.mark.parametrize("profile", ["dp-local", "dp-central", "dp-distributed", "fortress"])
-def test_noise_on_rows_of_documents_covers_it_nowhere(profile: str) -> None:
-    assert any(TRAIN in gap["claim"] for gap in check(profile, "lda-matched", None, 10))
 
 
 # ---- step by step, a bare torch loop ---------------------------------------------------------------------------------------

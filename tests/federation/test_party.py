@@ -15,7 +15,6 @@ from securetm.aggregation.vectors import unpack_vector
 from securetm.contracts import Array, Block, Cohort, Roster, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.errors import BadSetting
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.coordinator.training import TrainingPhase
@@ -35,7 +34,7 @@ from securetm.sessions.framing import head
 from securetm.stages import Unwatched
 
 from ..quick_part import quick
-from .conftest import SHARED, SUBJECTS, StopsAfter, small_plan, texts
+from .conftest import SUBJECTS, StopsAfter, small_plan, texts
 from .played import SESSION, Played, make_party, settled
 from .private import PUBLIC, private_plan
 from .staged import TOP, WORDS, Stage
@@ -399,14 +398,6 @@ def test_two_files_of_the_same_words_are_the_same_plan(public: Stage, tmp_path: 
     assert agreed["words"] != agreed["others"]
 
 
-def test_a_public_file_that_is_gone_is_told_when_the_party_starts(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    (tmp_path / "words.txt").write_text("river\nboat", encoding="utf-8")
-    plan = small_plan(vocabulary__source="file", vocabulary__file=str(tmp_path / "words.txt"))
-    (tmp_path / "words.txt").unlink()
-    with pytest.raises(BadSetting, match=r"words\.txt"):
-        make_party("north", plan, corpora, tmp_path)
-
-
 # ---- what is answered once -----------------------------------------------------------------------------------------
 
 
@@ -498,12 +489,6 @@ def opened(
     return total
 
 
-def test_the_words_of_a_party_are_only_its_own(stage: Stage) -> None:
-    words = stage.answers(stage.played.ask("words", {})).decode().split("\n")
-    assert words == sorted(words)
-    assert set(words) == {*SUBJECTS["north"], *SHARED}
-
-
 # ---- one list of words for a run -------------------------------------------------------------------------------------------
 
 
@@ -541,12 +526,6 @@ def test_whether_a_party_takes_part_says_nothing_of_words(corpora: Mapping[str, 
     ]
     assert all(kind is wire.Accepted for kind, _ in outcomes[0])
     assert all(one == outcomes[0] for one in outcomes)
-
-
-def test_a_second_list_is_refused(stage: Stage) -> None:
-    for words in (WORDS[:20], [*WORDS, "zyzzyva"], ("river", "boat"), WORDS[1:]):
-        stage.refuses(stage.played.adopt(words), "AnotherList", "another list of words")
-    assert stage.says(stage.played.adopt(WORDS)) == wire.Accepted()  # the same again is no other
 
 
 @pytest.mark.parametrize("reopened", [False, True])
@@ -665,14 +644,6 @@ def answered(corpora: Mapping[str, Corpus], folder: Path) -> Mapping[str, int]:
 
 def test_beginning_again_gets_no_more_answers_than_the_plan_has(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     assert answered(corpora, tmp_path) == {"train": 2, "held_out": 1, "coherence": 1}
-
-
-def test_the_very_same_question_is_answered_again(stage: Stage) -> None:
-    state = stage.played.fresh()
-    first = [stage.answers(stage.played.ask("train", state)), stage.answers(stage.played.ask("coherence", TOP))]
-    again(stage)
-    second = [stage.answers(stage.played.ask("train", state)), stage.answers(stage.played.ask("coherence", TOP))]
-    assert first == second
 
 
 @pytest.mark.parametrize("reopened", [False, True])

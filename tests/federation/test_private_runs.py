@@ -22,7 +22,6 @@ from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.aggregation.vectors import unpack_vector
-from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Failed, Mistake, NoPersons
 from securetm.federation.budget.prices import bill_of
@@ -302,13 +301,6 @@ def test_a_killed_run_does_not_forget_what_it_spent(moments: int, five: Mapping[
 
 
 # ---- who is protected ----------------------------------------------------------------------------------------------
-
-
-def test_persons_are_the_unit_where_the_documents_name_them(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    persons = {name: corpus.replace(persons=np.arange(len(corpus)) // 3) for name, corpus in five.items()}
-    folder, result = ran(tmp_path, "dp-local", persons, training__rounds=3)
-    assert folder.agreement.unit is Unit.PERSON
-    assert {spent["unit"] for spent in result["spent"]} == {"person"}
 
 
 def test_a_party_whose_documents_name_nobody_cannot_promise_persons_anything(

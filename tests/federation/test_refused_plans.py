@@ -23,7 +23,6 @@ from securetm.federation.store import DamagedStore, read_arrays, write_bytes
 from securetm.models import MODELS
 from securetm.models.trials import CouplesDocuments
 from securetm.plans.agreement import agree
-from securetm.plans.checks import EmbeddingsWithoutNoise
 from securetm.plans.profiles import read_profile
 from securetm.plans.recommend import plan_from_tables, read_plan
 from securetm.registries import OURS
@@ -248,18 +247,3 @@ def test_a_model_is_sound_under_a_profile_or_refused_with_a_reason(model: str) -
         gaps = check(profile, model, None, 5)
         assert bool(gaps) == refused(model, profile), (profile, gaps)
         assert all(gap["reason"] and gap["hint"] for gap in gaps)
-
-
-def test_embeddings_are_refused_where_noise_is_in_words(tmp_path: Path) -> None:
-    """Noised documents have no embedding, and one that was made of the words would tell them."""
-    words = tmp_path / "words.txt"
-    words.write_text("one\ntwo\nthree")
-    tables = {
-        "profile": "iftm",
-        "model": {"name": "zeroshot-tm"},
-        "vocabulary": {"source": "file", "file": str(words)},
-        "origins": {"vocabulary": "made up"},
-    }
-    with pytest.raises(EmbeddingsWithoutNoise, match="zeroshot-tm reads embeddings") as refusal:
-        plan_from_tables(tables, "a test")
-    assert "reads words alone" in refusal.value.advice()

@@ -31,8 +31,8 @@ import securetm
 from securetm.contracts import Answer
 from securetm.contracts.origin import Origin, OriginKind
 from securetm.errors import BadSetting, CannotWrite, Mistake, NeedsSum, NotFound
-from securetm.models import MODELS as REGISTRY
 from securetm.models import MODELS
+from securetm.models import MODELS as REGISTRY
 from securetm.models.estimator import NotFitted, held_back
 from securetm.models.given_documents import NoKnownWords, UnfitDocuments, as_documents
 from securetm.models.lda.matched import MatchedLDA

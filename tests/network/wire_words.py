@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import bz2
-import gzip
 import hashlib
 import lzma
 import zlib
@@ -27,12 +26,6 @@ _PACKED: Mapping[bytes, Callable[[bytes], bytes]] = {  # by how a packed stream 
     b"\x1f\x8b\x08": lambda data: zlib.decompressobj(31).decompress(data, _MOST_UNPACKED),
     b"BZh": lambda data: bz2.BZ2Decompressor().decompress(data, _MOST_UNPACKED),
     b"\xfd7zXZ\x00": lambda data: lzma.LZMADecompressor().decompress(data, _MOST_UNPACKED),
-}
-PACKERS: Mapping[str, Callable[[bytes], bytes]] = {
-    "zlib": zlib.compress,
-    "gzip": gzip.compress,
-    "bzip2": bz2.compress,
-    "xz": lzma.compress,
 }
 
 
