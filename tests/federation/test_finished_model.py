@@ -146,7 +146,7 @@ def embedded(corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
 
 @pytest.fixture(scope="module", params=quick([*sorted(SMALL), "lda under bfv"], "lda-matched", "zeroshot-tm", "lda under bfv"))
 def each_run(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished each_run of every kind of model; under bfv it is the parties that end with the model."""
+    """A finished run of every kind of model; under bfv it is the parties that end with the model."""
     name, _, profile = request.param.partition(" under ")
     settings = {"name": name, "n_topics": 3, **SMALL[name]}
     path = tmp_path_factory.mktemp("runs")

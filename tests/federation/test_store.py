@@ -346,7 +346,7 @@ def test_nothing_that_runs_keep_is_written_in_another_way() -> None:
 
 @pytest.fixture
 def named_run(tmp_path: Path) -> Path:
-    """A folder that says that it is a named_run."""
+    """A folder that says that it is a run."""
     folder = tmp_path / "runs" / "one"
     folder.mkdir(0o700, parents=True)
     write_json(folder / "run.json", {"ledgers": "ledgers", "members": [], "plan": {}})
@@ -371,6 +371,6 @@ def test_ledgers_that_may_be_of_documents_are_not_deleted(named_run: Path, recor
     record(named_run)
     (named_run / "ledgers").mkdir()
     (named_run / "ledgers" / "north.ledger").write_bytes(b"spent")
-    with pytest.raises(Mistake, match="holds a ledger that is not of this named_run alone"):
+    with pytest.raises(Mistake, match="holds a ledger that is not of this run alone"):
         delete(named_run)
     assert (named_run / "ledgers" / "north.ledger").read_bytes() == b"spent"

@@ -326,21 +326,26 @@ def test_an_honest_coordinator_opens_no_smaller_sum_than_one_party_demands(site:
         coordinator.ask(TRAIN, state)
 
 
-def test_a_coordinator_that_promises_and_opens_less_gets_nothing_from_any_party(site: Site) -> None:
-    demanding(site, least_parties=5)
+@pytest.mark.parametrize("policy", [{"least_parties": 5}, {"least_documents": 5 * ANNOUNCED}], ids=str)
+def test_a_coordinator_that_promises_and_opens_less_gets_nothing_from_any_party(policy: dict[str, int], site: Site) -> None:
+    announcing(site)
+    demanding(site, **policy)
     coordinator, state = begun(site)
     site.parties.away = {"north"}
     with pytest.raises((Refused, PartyRefused)):
         forgetful(coordinator).ask(TRAIN, state)
-    name = "TooFewInSum" if coordinator.parties_open else "TooFewSurvivors"
+    few = "TooFewInSum" if coordinator.parties_open else "TooFewSurvivors"
+    name = few if "least_parties" in policy else "TooFewDocuments"
     assert any(name in [found for found, _ in refusals(party)] for party in site.parties.inside.parties.values())
 
 
-def test_a_coordinator_that_promises_less_is_refused_by_who_demands_more(site: Site) -> None:
-    demanding(site, least_parties=5)
+@pytest.mark.parametrize(
+    ("policy", "name"), [({"least_parties": 5}, "CohortTooSmall"), ({"least_documents": 300}, TooFewDocumentsPromised.__name__)]
+)
+def test_a_coordinator_that_promises_less_is_refused_by_who_demands_more(policy: dict[str, int], name: str, site: Site) -> None:
     coordinator, state = begun(site)
-    coordinator._demands.clear()
-    with pytest.raises(PartyRefused, match="CohortTooSmall"):
+    demanding(site, **policy)  # the coordinator heard of none
+    with pytest.raises(PartyRefused, match=name):
         coordinator.ask(TRAIN, state)
 
 
@@ -351,23 +356,6 @@ def test_documents_of_the_survivors_are_counted_as_the_roster_announces_them(sit
     assert coordinator.ask(TRAIN, state).survivors == site.folder.members
     site.parties.away = {"north"}
     with pytest.raises(TooFewDocuments, match="4 parties with 200 documents announced is below the 250"):
-        coordinator.ask(TRAIN, state)
-
-
-def test_a_coordinator_that_opens_fewer_documents_gets_nothing_from_any_party(site: Site) -> None:
-    announcing(site)
-    demanding(site, least_documents=5 * ANNOUNCED)
-    coordinator, state = begun(site)
-    site.parties.away = {"north"}
-    with pytest.raises((Refused, PartyRefused)):
-        forgetful(coordinator).ask(TRAIN, state)
-    assert any("TooFewDocuments" in [found for found, _ in refusals(party)] for party in site.parties.inside.parties.values())
-
-
-def test_a_coordinator_that_promises_fewer_documents_is_refused(site: Site) -> None:
-    coordinator, state = begun(site)
-    demanding(site, least_documents=300)  # the coordinator heard of none
-    with pytest.raises(PartyRefused, match=TooFewDocumentsPromised.__name__):
         coordinator.ask(TRAIN, state)
 
 
