@@ -49,7 +49,6 @@ def test_party_and_coordinator_go_on_under_what_they_agreed(corpora: Mapping[str
     path.unlink()
     assert isinstance(played.send(party, played.ask("train", played.fresh(), number=1)), wire.Accepted)
     assert played.send(party, played.invite()) == wire.Accepted()
-    party.store.close()
 
 
 @pytest.mark.parametrize("name", profile_names())

@@ -141,4 +141,3 @@ def test_a_question_before_the_key_of_the_sums_is_refused_by_name(
     settled(played, party, PUBLIC)
     assert played.send(party, played.ask(TRAIN, played.fresh())) == wire.Refusal("NoSumKey")
     assert party.store.rows("SELECT * FROM failures") == []
-    party.store.close()

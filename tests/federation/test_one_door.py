@@ -239,8 +239,6 @@ def test_a_refusal_is_its_name_whatever_the_documents_are(corpora: Mapping[str, 
     for ask in asks:  # nobody was invited
         said = {party.handle(wire.pack_request(coordinator.session, ask)) for party in parties.values()}
         assert said == {wire.pack_reply(coordinator.session, wire.Refusal("NotInvited"))}
-    for party in parties.values():
-        party.store.close()
 
 
 # ---- models shown to one party only --------------------------------------------------------------------------------
@@ -263,5 +261,3 @@ def test_two_parties_that_are_shown_different_models_are_in_different_rounds(
     assert isinstance(coordinator.send(parties[0], honest), wire.Accepted)
     assert coordinator.send(parties[1], replace(honest, state=prepared)) == wire.Refusal("WrongRound")
     assert refusals(parties[1])[-1][0] == "WrongRound"
-    for party in parties:
-        party.store.close()

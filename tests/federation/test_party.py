@@ -108,7 +108,6 @@ def test_a_party_with_too_few_documents_does_not_join(corpora: Mapping[str, Corp
     profile = replace(party.agreement.profile, minimum_documents=len(corpora["west"]) * 3 + 1)
     with pytest.raises(TooFewToTakePart, match="west has too few documents"):  # to its own user, not to the coordinator
         replace(party, agreement=replace(party.agreement, profile=profile))
-    party.store.close()
 
 
 def test_a_sum_over_too_few_documents_is_refused(stage: Stage) -> None:
@@ -464,8 +463,6 @@ def test_without_those_refusals_two_exact_sums_show_one_party(
         Stage(parties[name], liar).refuses(
             liar.ask("frequencies", {}, members=without_west), "AlreadyAnswered", "another cohort"
         )
-    for party in parties.values():
-        party.store.close()
 
 
 def opened(
@@ -558,7 +555,6 @@ def test_where_the_plan_asks_for_no_candidates_there_are_none(corpora: Mapping[s
     stage = Stage(make_party("north", plan, corpora, tmp_path), Played(plan, tuple(corpora)))
     assert stage.says(stage.played.invite()) == wire.Accepted()
     stage.refuses(stage.played.adopt(WORDS, candidates=True), "BadState", "no candidates")
-    stage.party.store.close()
 
 
 def test_about_candidates_nothing_but_frequencies_is_asked(uninvited: Stage) -> None:
@@ -584,8 +580,6 @@ def test_two_parties_with_unlike_lists_are_in_different_rounds(corpora: Mapping[
     assert one.state["weights"].shape == other.state["weights"].shape
     assert one.round_id != other.round_id
     assert coordinators["north"].send(parties["south"], one) == wire.Refusal("WrongRound")
-    for party in parties.values():
-        party.store.close()
 
 
 def test_documents_that_cannot_be_read_in_the_words_change_no_reply(uninvited: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -692,7 +686,6 @@ def test_a_model_with_a_memory_is_asked_again_from_the_same_memory(corpora: Mapp
     assert stage.says(stage.played.invite()) == wire.Accepted()  # and from no memory at all
     assert stage.says(stage.played.adopt(WORDS)) == wire.Accepted()
     stage.refuses(stage.played.ask("train", state, number=1, serial=2), "AskedOtherwise", "about something else")
-    stage.party.store.close()
 
 
 @pytest.mark.parametrize("profile", quick(["open", "masked", "bfv"], "masked"))

@@ -387,7 +387,6 @@ def test_under_a_plain_sum_each_answer_is_a_sum_over_one_party(
     played.send(party, played.adopt(WORDS))
     least = {"least_parties": accepted.least_parties, "least_documents": accepted.least_documents}
     assert stage.says(played.ask(TRAIN, played.fresh(), **least)) == wire.Refusal(name)
-    party.store.close()
 
 
 def test_what_the_round_promises_is_in_its_id(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
@@ -398,7 +397,6 @@ def test_what_the_round_promises_is_in_its_id(corpora: Mapping[str, Corpus], tmp
     ask = stage.played.ask(TRAIN, stage.played.fresh())
     for changed in ({"least_parties": 1}, {"least_documents": 1}):
         assert stage.says(stage.played.altered(ask, **changed)) == wire.Refusal("WrongRound")
-    party.store.close()
 
 
 # ---- rounds that are asked of some parties only ----------------------------------------------------------------------------
@@ -476,7 +474,6 @@ def test_a_party_refuses_another_sample(corpora: Mapping[str, Corpus], tmp_path:
             "AnotherSample"
         )
     assert isinstance(stage.says(stage.played.ask(TRAIN, stage.played.fresh(), number=right, members=drawn)), wire.Accepted)
-    party.store.close()
 
 
 @pytest.mark.parametrize(

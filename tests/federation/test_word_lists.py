@@ -92,7 +92,6 @@ def test_a_party_refuses_a_list_without_the_public_words(corpora: Mapping[str, C
     stage.refuses(stage.played.adopt(tuple(sorted(SHARED[1:7]))), "WrongAgreement", "vocabulary")
     stage.refuses(stage.played.adopt(tuple(sorted({*SHARED[:5], "one", "two", "three"}))), "BadState", "longer than the plan")
     stage.says(stage.played.adopt(tuple(sorted({*SHARED[:5], "one", "two"}))))
-    stage.party.store.close()
 
 
 def run_of(profile: str, folder: Path) -> dict[str, object]:
