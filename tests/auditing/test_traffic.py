@@ -27,7 +27,7 @@ from securetm.federation.transcript import Transcript
 from securetm.stages import Unwatched
 
 from ..federation.clocked import Overheard
-from ..federation.conftest import small_plan
+from ..federation.conftest import corpora, five, small_plan  # noqa: F401 - fixtures
 from ..federation.private import private_plan
 from .conftest import PARTIES, Recorded, adversary, texts, write_plan
 
@@ -89,7 +89,7 @@ class ByClock:
             party.close()
 
 
-def timed(corpora: Mapping[str, Corpus], folder: Path, *, waiting: bool) -> RunFolder:
+def timed(corpora: Mapping[str, Corpus], folder: Path, *, waiting: bool) -> RunFolder:  # noqa: F811
     """A run with a budget whose transcript has times; without waiting, answers leave as soon as they are there."""
     folder.mkdir()
     run = begin(folder / "run", private_plan(folder, "dp-distributed", training__rounds=TIMED), corpora, with_content=True)
@@ -116,7 +116,7 @@ def hit_share(score: Score) -> float:
 
 
 @pytest.mark.slow
-def test_without_an_interval_times_tell_how_much_was_sampled(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+def test_without_an_interval_times_tell_how_much_was_sampled(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
     run = timed(five, tmp_path / "at once", waiting=False)
     assert hit_share(by_times(run)) > 0.8  # the clock counts documents, and the judge their words
     assert 0.2 < hit_share(by_times(run, chance=True)) < 0.8
@@ -125,7 +125,7 @@ def test_without_an_interval_times_tell_how_much_was_sampled(five: Mapping[str, 
         by_times(run)
 
 
-def test_with_a_beat_times_are_no_better_than_chance(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+def test_with_a_beat_times_are_no_better_than_chance(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
     run = timed(five, tmp_path / "at an interval", waiting=True)
     assert 0.2 < hit_share(by_times(run)) < 0.8
 
@@ -137,7 +137,7 @@ pytestmark = pytest.mark.own_draws  # threads draw at once, and the stream of a 
 
 
 @pytest.fixture(scope="module")
-def networked(five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def networked(five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> RunFolder:  # noqa: F811
     """A masked run over mutual TLS, recorded."""
     plan = small_plan(profile="masked", model__batch=25, training__rounds=3)
     run = begin(tmp_path_factory.mktemp("networked") / "run", plan, five, with_content=True)

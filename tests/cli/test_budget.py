@@ -27,6 +27,7 @@ from securetm.contracts import Budget, Unit
 from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
 
+from ..federation.conftest import keys as trial_keys  # noqa: F401 - a fixture
 from ..federation.joined import NAMES, PLAN, Organisations, trained
 from .calculated import budget, by, found, write_ledger
 from .conftest import Said, securetm
@@ -515,7 +516,7 @@ def test_a_pace_may_be_said_and_a_run_without_a_bound_ends_the_count(path: Path)
     assert "oncology open had no bound" in after["said"]
 
 
-def test_of_a_home_the_quality_of_each_run_is_shown(trial_keys: Path, tmp_path: Path) -> None:
+def test_of_a_home_the_quality_of_each_run_is_shown(trial_keys: Path, tmp_path: Path) -> None:  # noqa: F811
     made = Organisations.of(trial_keys, tmp_path / "all", PLAN)
     _, joined = trained(made, tmp_path / "coordinator")
     quality = joined.reports[NAMES[0]]["quality"]

@@ -37,6 +37,7 @@ from securetm.version import build_digest, sources
 
 from ..cli.conftest import securetm
 from ..effort import worked
+from ..federation.conftest import keys as trial_keys  # noqa: F401 - a fixture
 from ..federation.joined import NAMES, PLAN, Organisations
 from ..quick_part import quick
 from .made import NOW, Federation, odd_certificate, signed_federation
@@ -483,7 +484,7 @@ OTHER = "0" * 64
 
 
 @pytest.fixture
-def organisations(trial_keys: Path, tmp_path: Path) -> Organisations:
+def organisations(trial_keys: Path, tmp_path: Path) -> Organisations:  # noqa: F811
     return Organisations.of(trial_keys, tmp_path / "all", PLAN)
 
 
