@@ -65,13 +65,8 @@ class TestLocalEpochsOfTheFamily(QueryLaws):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", BESIDE)
-def test_no_document_and_no_person_changes_a_bit_of_another_ones_row(name: str, dtype: str) -> None:
+def test_no_document_and_no_person_changes_a_bit_of_another_ones_row_and_answers_are_sums(name: str, dtype: str) -> None:
     check_rows(small(name, dtype=dtype))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", BESIDE)
-def test_answers_are_sums(name: str, dtype: str) -> None:
     check_additive(small(name, dtype=dtype))
 
 
