@@ -12,7 +12,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace as with_changes
 from itertools import islice
 from pathlib import Path
@@ -428,12 +428,9 @@ class _OfRun(Sequence[TrialsToMake]):
     def carried_out(self) -> tuple[Finding, ...]:
         """The findings of every trial that fits into the time, in the order of the trials."""
         work = OnRun(self.given.path, self.runs.place, self.rounds, self.tests, new_secret())
-        crew = crew_of(self.workers)
-        try:
+        with closing(crew_of(self.workers)) as crew:
             for made in crew.map(work, self):
                 self._take(made)
-        finally:
-            crew.close()
         return tuple(one for number in sorted(self.found) for findings in self.found[number] for one in findings)
 
     def left(self) -> float:

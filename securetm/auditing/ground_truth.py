@@ -256,10 +256,8 @@ def colluding_parties_of(folder: RunFolder, helpers: int) -> tuple[ColludingPart
 
 def _secrets(folder: RunFolder, name: str) -> Mapping[str, bytes]:
     """Keys, prekeys and all else that this party keeps in its store."""
-    store = PartyStore(folder.party(name))
-    found = {str(key): store.get(str(key)) or b"" for (key,) in store.rows("SELECT key FROM store ORDER BY key")}
-    store.close()
-    return found
+    with closing(PartyStore(folder.party(name))) as store:
+        return {str(key): store.get(str(key)) or b"" for (key,) in store.rows("SELECT key FROM store ORDER BY key")}
 
 
 def adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> PartyDocuments:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -111,11 +111,9 @@ def _tried_run(
 
 def _opened(folder: RunFolder) -> int:
     """How many sums of the training were opened."""
-    transcript = Transcript(folder.path / "transcript", with_content=True)
     select = "SELECT COUNT(*) FROM messages WHERE serial = ? AND channel = ?"
-    opened = [transcript.rows(select, serial, TOTAL)[0][0] for serial in serials_of(folder, (TRAIN,), _ALL)]
-    transcript.close()
-    return sum(opened)
+    with closing(Transcript(folder.path / "transcript", with_content=True)) as transcript:
+        return sum(transcript.rows(select, serial, TOTAL)[0][0] for serial in serials_of(folder, (TRAIN,), _ALL))
 
 
 # ---- forged messages: for each honest one, those that parties must refuse beside it ---------------------------------

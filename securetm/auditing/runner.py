@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -202,14 +203,11 @@ def _made(
     in_order = sorted(todo, key=lambda piece: not piece.timed)
     yield from IN_PROCESS.map(_OnOwnRuns(plan, keep, stages), in_order[:alone])
     if rest := in_order[alone:]:
-        crew = crew_of(min(workers, len(rest)))
         stages.stage("trials that share runs, in several processes", len(rest))
-        try:
+        with closing(crew_of(min(workers, len(rest)))) as crew:
             for number, done in enumerate(crew.map(_OnOwnRuns(plan, keep, Unwatched()), rest), start=1):
                 yield done
                 stages.step(number)
-        finally:
-            crew.close()
 
 
 def _drop_refusals(plan: AuditPlan, folder: Path) -> None:

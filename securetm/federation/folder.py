@@ -378,10 +378,8 @@ def _ledgers(folder: RunFolder, corpora: Mapping[str, Corpus], given: Path | Non
 def _settled(here: Path, corpus: Corpus) -> bytes:
     """Makes a party's folder with its documents and its identity, and returns the public key."""
     corpus.save(here / "corpus.npz")
-    store = PartyStore(here)
-    key = public_identity(store, OperatingSystem())
-    store.close()
-    return key
+    with closing(PartyStore(here)) as store:
+        return public_identity(store, OperatingSystem())
 
 
 def reopen(path: Path, network: str = "") -> RunFolder:

@@ -93,10 +93,10 @@ def test_a_clock_that_was_put_back_keeps_no_wave_open(keys: Path, tmp_path: Path
         now[0] += seconds
         plan, files = run.files()
         with served_by_courier(plan, run.run, files, LocalFolder(run.letters), "securetm post", once=True) as carried:
-            carried.by_letter.clock = lambda: now[0]
+            carried.parties.clock = lambda: now[0]
             with pytest.raises(Paused):
                 carried.run()
-            return carried.by_letter.letters.number
+            return carried.parties.letters.number
 
     assert serve(0) == 1
     for name in others:

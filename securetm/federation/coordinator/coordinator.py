@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -190,11 +190,8 @@ def coordinator_of(
     recorded = RecordedParties(parties, transcript, channel, told, {} if arrivals is None else arrivals, only_present, few)
     watch = RecordingWatch(transcript, told, stages or Unwatched(), title)
     made = folder.members, agreement, recorded, store, entropy or OperatingSystem(), watch, folder.keys
-    try:
+    with closing(store), closing(transcript):
         yield make(*made, attendance, folder.holds, few=None if few is None else recorded)
-    finally:
-        transcript.close()
-        store.close()
 
 
 def followed(questions: Questions, state: State, members: Sequence[str], documents: int) -> TrainingChoice:

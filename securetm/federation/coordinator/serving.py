@@ -10,7 +10,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
@@ -388,11 +388,8 @@ class Serving:
         return names & self.parties.present()
 
     def _without_model(self) -> frozenset[str]:
-        store = CoordinatorStore(self.folder.coordinator)
-        try:
+        with closing(CoordinatorStore(self.folder.coordinator)) as store:
             return frozenset(self.folder.members) - set(json.loads(store.get(HANDED_OUT) or b"[]"))
-        finally:
-            store.close()
 
     def _handed_out(self, rounds: int, late: frozenset[str]) -> frozenset[str]:
         """Hands the model to these parties. Returns those that took it."""

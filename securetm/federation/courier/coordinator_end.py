@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -276,11 +276,11 @@ class CourierParties:
 class _QuietLog(EventLog):
     """Writes no event twice where a session is run again."""
 
-    journal: Journal | None = None
+    journal: Journal = field(kw_only=True)
 
     def write(self, event: str, **facts: Fact) -> None:
         """Writes one event, unless it was written before."""
-        if self.journal is None or not self.journal.repeats:
+        if not self.journal.repeats:
             super().write(event, **facts)
 
 
@@ -288,20 +288,14 @@ class _QuietLog(EventLog):
 class CourierServing(Serving):
     """One run whose parties are reached by letters."""
 
-    letters: CourierParties | None = None
-
-    @property
-    def by_letter(self) -> CourierParties:
-        """The parties, as letters reach them."""
-        assert self.letters is not None
-        return self.letters
+    parties: CourierParties
 
     def _ended_before(self) -> Trained | None:
-        return None if self.by_letter.journal.is_under_way else super()._ended_before()
+        return None if self.parties.journal.is_under_way else super()._ended_before()
 
     def _session(self) -> Trained | Exception:
         try:
-            with self.by_letter.session():
+            with self.parties.session():
                 return super()._session()
         except OffTrack:
             return NewSessionWanted()
@@ -311,12 +305,12 @@ class CourierServing(Serving):
 
     @contextmanager
     def _coordinator(self) -> Iterator[Coordinator]:
-        by_letter, here = self.by_letter, not self.attendance.everyone
-        entropy = by_letter.entropy if by_letter.journal.is_open else OperatingSystem()
-        about: dict[str, Any] = {"told": self.status, "only_present": here, "few": by_letter, "entropy": entropy}
-        with coordinator_of(self.folder, by_letter, self.attendance, **about) as coordinator:
+        parties, here = self.parties, not self.attendance.everyone
+        entropy = parties.entropy if parties.journal.is_open else OperatingSystem()
+        about: dict[str, Any] = {"told": self.status, "only_present": here, "few": parties, "entropy": entropy}
+        with coordinator_of(self.folder, parties, self.attendance, **about) as coordinator:
             waits = self.folder.agreement.plan.vocabulary.told_at_the_end  # for the words, which come with the last answers
-            by_letter.is_over = lambda: not waits and coordinator.store.get(ENDED) is not None
+            parties.is_over = lambda: not waits and coordinator.store.get(ENDED) is not None
             yield coordinator
 
     def _kept_result(self, before: Trained | None) -> dict[str, Any]:
@@ -329,21 +323,18 @@ class CourierServing(Serving):
         """Hands the model to those that do not have it yet."""
         self._take_receipts()
         if late := self._without_model():
-            self.by_letter.letters.missing, self.by_letter.late = [], True
-            with suppress(OffTrack), self.by_letter.session():
+            self.parties.letters.missing, self.parties.late = [], True
+            with suppress(OffTrack), self.parties.session():
                 self._handed_out(rounds, late)
 
     def _take_receipts(self) -> None:
-        if self.by_letter.journal.is_under_way or not (waiting := self._without_model()):
+        if self.parties.journal.is_under_way or not (waiting := self._without_model()):
             return
         self.status.enters(HANDING_OUT)
         with suppress(OffTrack):
-            took = [*self.by_letter.receipts(waiting)]
-            store = CoordinatorStore(self.folder.coordinator)
-            try:
+            took = [*self.parties.receipts(waiting)]
+            with closing(CoordinatorStore(self.folder.coordinator)) as store:
                 store.put(HANDED_OUT, json.dumps(sorted({*self.folder.members} - waiting | {*took})).encode())
-            finally:
-                store.close()
             for name in took:
                 self.status.log.write("handed_out", party=name)
 
@@ -370,6 +361,6 @@ def served_by_courier(
     parties = CourierParties(box, ends, folder.coordinator, folder.members, status, choice.courier_days, fewest, every)
     status.log = _QuietLog(status.log.path, status.log.beside, journal=parties.journal)
     try:
-        yield CourierServing(folder, parties, status, choice, command, letters=parties)
+        yield CourierServing(folder, parties, status, choice, command)
     finally:
         remove_stamp(out)

@@ -43,23 +43,23 @@ class Pass:
 
 def pass_of_party(joining: Joining, place: Place, status: JoinStatus) -> Pass:
     """A pass of a party. Its session is on disk before and after."""
-    with alone_in(joining.home.data), closing(joining.file.engine.make()) as engine:
-        stop = threading.Event()
-        paced = PacedParty(joining.party(status, engine), SystemClock(stop))
-        try:
-            carrier = carrier_of(joining, place, paced, status, once=True)
-            took = int(carrier.one_pass(paced.handle, stop))
-            ended = keep_result(paced.party, joining.facts()) if carrier.finished else None
-            awaited = () if carrier.finished else (COORDINATOR,)
-            return Pass(took, carrier.kept.number, awaited, carrier.box.troubles, len(carrier.box.unread), ended)
-        finally:
-            paced.close()
+    stop = threading.Event()
+    with (
+        alone_in(joining.home.data),
+        closing(joining.file.engine.make()) as engine,
+        closing(PacedParty(joining.party(status, engine), SystemClock(stop))) as paced,
+    ):
+        carrier = carrier_of(joining, place, paced, status, once=True)
+        took = int(carrier.one_pass(paced.handle, stop))
+        ended = keep_result(paced.party, joining.facts()) if carrier.finished else None
+        awaited = () if carrier.finished else (COORDINATOR,)
+        return Pass(took, carrier.kept.number, awaited, carrier.box.troubles, len(carrier.box.unread), ended)
 
 
 def pass_of_coordinator(plan: Plan, out: Path, files: CoordinatorFiles, place: Place, command: str) -> Pass:
     """A pass of the coordinator: as far as the letters that are there lead."""
     with served_by_courier(plan, out, files, place, command, once=True) as serving:
-        parties, ended = serving.by_letter, None
+        parties, ended = serving.parties, None
         before = sum(parties.letters.passes.values())
         with suppress(Paused):
             ended = serving.run()

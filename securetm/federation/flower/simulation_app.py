@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from logging import getLogger
 from pathlib import Path
 from typing import Any
@@ -127,12 +127,9 @@ def _begun(out: Path, plan: str) -> RunFolder:
 
 def _identity(folder: RunFolder) -> tuple[bytes, bytes]:
     """The coordinator's identity of this run: the secret and the public key."""
-    store = CoordinatorStore(folder.coordinator)
-    try:
+    with closing(CoordinatorStore(folder.coordinator)) as store:
         public = public_identity(store, OperatingSystem())
         return store.get(IDENTITY) or b"", public
-    finally:
-        store.close()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +79,5 @@ def lost_in(folder: Path) -> int:
 
 
 def _read(folder: Path, question: str) -> list[tuple[Any, ...]]:
-    store = PartyStore(folder, synced=False)
-    try:
+    with closing(PartyStore(folder, synced=False)) as store:
         return store.rows(question)
-    finally:
-        store.close()

@@ -284,21 +284,20 @@ def join(
 
     It comes back with that command, if it is not the usual one.
     """
-    with alone_in(joining.home.data), closing(joining.file.engine.make()) as engine:
-        party = joining.party(watch, engine)
-        paced = PacedParty(party, SystemClock(stop))
-        try:
-            ended = carrier_of(paced).run(paced.handle, stop) or paced.party.finished is not None
-            if not ended:
-                raise Failed(
-                    ("this party left before the run had ended; {answers:answer was|answers were} given, and nothing is lost"),
-                    hint="come back with `{command}`",
-                    answers=int(paced.party.store.rows("SELECT COUNT(*) FROM rounds")[0][0]),
-                    command=shlex.join(command or ("securetm", "join", str(joining.file.path))),
-                )
-            return keep_result(paced.party, joining.facts())
-        finally:
-            paced.close()
+    with (
+        alone_in(joining.home.data),
+        closing(joining.file.engine.make()) as engine,
+        closing(PacedParty(joining.party(watch, engine), SystemClock(stop))) as paced,
+    ):
+        ended = carrier_of(paced).run(paced.handle, stop) or paced.party.finished is not None
+        if not ended:
+            raise Failed(
+                ("this party left before the run had ended; {answers:answer was|answers were} given, and nothing is lost"),
+                hint="come back with `{command}`",
+                answers=int(paced.party.store.rows("SELECT COUNT(*) FROM rounds")[0][0]),
+                command=shlex.join(command or ("securetm", "join", str(joining.file.path))),
+            )
+        return keep_result(paced.party, joining.facts())
 
 
 def check_accepted_inputs(agreement: Agreement, policy: PolicyChoice, home: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from typing import Any
 
 from securetm.accounting.closed_forms import basic_epsilon
@@ -95,9 +96,8 @@ def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
 
 def _per_document(folder: RunFolder, name: str, ledger: Ledger, before: float) -> dict[str, Any] | None:
     """Returns the epsilon of a whole document of the party's own lengths, by group privacy at delta 0."""
-    store = PartyStore(folder.party(name))
-    lengths = store.kept_figures("document")
-    store.close()
+    with closing(PartyStore(folder.party(name))) as store:
+        lengths = store.kept_figures("document")
     if not lengths:
         return None
     each = before + basic_epsilon(leaves_of([spend for run in ledger.runs() for spend in run.spends()]))

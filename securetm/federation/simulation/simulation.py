@@ -10,7 +10,7 @@ import multiprocessing
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -145,12 +145,9 @@ def train(
     stages.stage(f"words of {parties_said}, and the first round", 1)
     title = f"training {agreement.plan.model.name} with {parties_said}"
     with _failures_raised(folder):
-        try:
-            shown = coordinator_of(folder, asked, Attendance(), coordinating, stages=stages, title=title, arrivals=arrivals)
-            with shown as coordinator:
-                trained = coordinator.run()
-        finally:
-            asked.close()
+        shown = coordinator_of(folder, asked, Attendance(), coordinating, stages=stages, title=title, arrivals=arrivals)
+        with closing(asked), shown as coordinator:
+            trained = coordinator.run()
     if agreement.profile.aggregation.opened_by == "parties":
         trained = _learned_by_parties(folder, trained)
     if trained.rounds and agreement.plan.vocabulary.source == BLIND:
@@ -185,10 +182,9 @@ def _failures_raised(folder: RunFolder) -> Iterator[None]:
 
 def _learned_by_parties(folder: RunFolder, trained: Trained) -> Trained:
     """Reads the model from the first party's store: the coordinator never saw it."""
-    store = PartyStore(folder.party(folder.members[0]))
-    memory, _ = store.kept_memory(max(store.kept_serials()))
-    held_out = store.rows("SELECT value FROM figures WHERE name = 'everybody held_out'")
-    store.close()
+    with closing(PartyStore(folder.party(folder.members[0]))) as store:
+        memory, _ = store.kept_memory(max(store.kept_serials()))
+        held_out = store.rows("SELECT value FROM figures WHERE name = 'everybody held_out'")
     state = learned_in(memory)
     topics = folder.agreement.model.topics(state)
     figures = {"npmi": float("nan"), "diversity": diversity(top_words(topics, 25)), "held_out": held_out[0][0]}

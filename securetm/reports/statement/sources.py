@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace as with_changes
 from pathlib import Path
 from typing import Any
@@ -261,11 +262,8 @@ def _channels(folder: RunFolder) -> tuple[tuple[str, int, int], ...]:
     here = folder.path / "transcript"
     if not (here / MESSAGES).is_file():
         return ()
-    transcript = Transcript(here)
-    try:
+    with closing(Transcript(here)) as transcript:
         found = transcript.rows("SELECT channel, COUNT(*), SUM(bytes) FROM messages GROUP BY channel ORDER BY channel")
-    finally:
-        transcript.close()
     return tuple((str(channel), int(number), int(length)) for channel, number, length in found)
 
 
