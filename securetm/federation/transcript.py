@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 from securetm.contracts import Answer, Message
@@ -244,7 +243,7 @@ class WorkTimer:
         self._part = int(self.transcript.rows("SELECT MAX(part) FROM parts")[0][0])
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._note()
         self.transcript.close()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import IO, Any, Self, cast
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
@@ -152,7 +151,7 @@ class Bars:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._task is not None and not self._lines:
             self._progress.stop()
 

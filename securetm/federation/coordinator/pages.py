@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from operator import itemgetter
-from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -68,7 +67,7 @@ class LocalPages:
         threading.Thread(target=self._accept, name=f"securetm pages {self.port}", daemon=True).start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         """Listens no longer."""
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
