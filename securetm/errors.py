@@ -8,8 +8,8 @@ not read them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
@@ -317,6 +317,15 @@ def system_refused(path: str, what: str, problem: OSError) -> Mistake:
     """What the operating system would not do, for an error that no lower layer has named."""
     hint = "check the path, the permissions and the room on the disk; --debug shows where it happened"
     return Mistake("{path} {what}: {why}", hint, path=path, what=what, why=problem.strerror or type(problem).__name__)
+
+
+@contextmanager
+def refused_as(kind: Callable[[str, str], Exception], path: Path | str) -> Iterator[None]:
+    """Turns what the operating system would not do into an error of this kind, of the path and of the reason."""
+    try:
+        yield
+    except OSError as problem:
+        raise kind(str(path), problem.strerror or type(problem).__name__) from problem
 
 
 class Unreadable(Misuse):

@@ -24,7 +24,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.data_classes import dataclass, field
-from securetm.errors import Mistake, Misuse
+from securetm.errors import Mistake, Misuse, refused_as
 from securetm.private_files import check_database, private_file, private_folder
 from securetm.resources import user_cache
 
@@ -203,12 +203,9 @@ def digest_of_files(files: Iterable[Path], unreadable: Callable[[str, str], Exce
     """SHA-256 of these files, one after the other. One that cannot be read is refused with this error, and the reason."""
     found = hashlib.sha256()
     for file in files:
-        try:
-            with file.open("rb") as stream:
-                while block := stream.read(_READ):
-                    found.update(block)
-        except OSError as problem:
-            raise unreadable(str(file), problem.strerror or type(problem).__name__) from problem
+        with refused_as(unreadable, file), file.open("rb") as stream:
+            while block := stream.read(_READ):
+                found.update(block)
     return found.hexdigest()
 
 

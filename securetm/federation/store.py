@@ -17,7 +17,7 @@ from typing import Any
 from safetensors import SafetensorError
 
 from securetm.contracts import Array, State
-from securetm.errors import CannotWrite, SecuretmError
+from securetm.errors import CannotWrite, SecuretmError, refused_as
 from securetm.foreign_text import json_text
 from securetm.interrupts import undisturbed
 from securetm.models.tensor_file import packed, unpacked
@@ -57,7 +57,7 @@ class SqliteStore:
     """
 
     def __init__(self, path: Path, tables: str, *, synced: bool = True) -> None:
-        with _writable(path):
+        with refused_as(CannotWrite, path):
             private_folder(path.parent)
             private_file(path)
             check_database(path)
@@ -219,7 +219,7 @@ def read_arrays(path: Path, *, bare: bool = False) -> tuple[dict[str, Array], di
 
 def write_bytes(path: Path, content: bytes, *, synced: bool = True) -> None:
     """Writes a whole file or none, for its owner alone. With `synced`, it survives a loss of power."""
-    with _writable(path):
+    with refused_as(CannotWrite, path):
         make_folder(path.parent)
         beside = path.with_name(path.name + ".new")
         with writing(beside) as stream:
@@ -230,14 +230,6 @@ def write_bytes(path: Path, content: bytes, *, synced: bool = True) -> None:
         beside.replace(path)
         if synced:
             sync(path.parent)
-
-
-@contextmanager
-def _writable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as problem:
-        raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
 
 
 def write_json(path: Path, content: Any) -> None:

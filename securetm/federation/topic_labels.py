@@ -13,7 +13,7 @@ from typing import Any, Self
 import msgspec
 
 from securetm.data_classes import dataclass, field
-from securetm.errors import BadSetting, Misuse
+from securetm.errors import BadSetting, Misuse, refused_as
 from securetm.federation.store import write_json
 
 
@@ -43,10 +43,8 @@ class TopicLabels:
     @classmethod
     def read(cls, path: Path, topics: int) -> Self:
         """Reads such a file, or refuses it: only topics that exist have labels, and a label is one printable line."""
-        try:
+        with refused_as(BadLabels, path):
             whole = path.read_bytes() if path.stat().st_size <= _MOST_BYTES else None
-        except OSError as problem:
-            raise BadLabels(str(path), problem.strerror or type(problem).__name__) from problem
         if whole is None:
             raise BadLabels(str(path), "it is larger than 4 MB")
         try:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from securetm.errors import Mistake, system_refused
+from securetm.errors import Mistake, refused_as, system_refused
 from securetm.private_files import FILE, private_folder
 
 
@@ -53,16 +53,7 @@ def to_nowhere(stream: int) -> None:
     os.close(nowhere)
 
 
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Turns an error of the system into one that names the path."""
-    try:
-        yield
-    except OSError as problem:
-        raise cannot_write(path, problem.strerror or type(problem).__name__) from problem
-
-
-def cannot_write(path: Path, problem: str) -> Mistake:
+def cannot_write(path: Path | str, problem: str) -> Mistake:
     """The mistake of a place for a report to which nothing can be written."""
     hint = "name another place, in a folder that is there and that you may write to"
     return Mistake("{path} cannot be written: {problem}", hint=hint, path=str(path), problem=problem)
@@ -70,7 +61,7 @@ def cannot_write(path: Path, problem: str) -> Mistake:
 
 def write_report(path: Path, text: str | bytes, *, private: bool = False) -> None:
     """Writes the file; a private one for its owner alone, even if it was there before."""
-    with _named(path):
+    with refused_as(cannot_write, path):
         here = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE if private else 0o666)
         with open(here, "wb") as file:
             if private and stat.S_ISREG(os.fstat(here).st_mode):
@@ -82,7 +73,7 @@ def make_private(path: Path, *, parents: bool = False) -> None:
     """Makes a folder that only its owner can read, and refuses one that others can read."""
     if not parents and not path.parent.is_dir():
         raise cannot_write(path, "its folder is not there")
-    with _named(path):
+    with refused_as(cannot_write, path):
         private_folder(path)
 
 
@@ -90,7 +81,7 @@ def check_writable(path: Path) -> None:
     """Refuses a file that could not be written later. It does not change a file that is there."""
     if path.is_dir() or not path.resolve().parent.is_dir():
         raise cannot_write(path, "it is a folder" if path.is_dir() else "its folder is not there")
-    with _named(path):
+    with refused_as(cannot_write, path):
         if path.is_file():
             os.close(os.open(path, os.O_WRONLY))
         elif not path.exists():  # a device, such as the terminal, is not tried
@@ -102,7 +93,7 @@ def check_folder(path: Path) -> None:
     if path.exists() and not path.is_dir():
         raise cannot_write(path, "it is a file, and a folder is wanted")
     there = next(one for one in (path.resolve(), *path.resolve().parents) if one.exists())
-    with _named(path):
+    with refused_as(cannot_write, path):
         _try_folder(there)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from securetm.data_classes import dataclass
-from securetm.errors import BadSetting, CannotWrite, Mistake, SecuretmError
+from securetm.errors import BadSetting, CannotWrite, Mistake, SecuretmError, refused_as
 from securetm.federation.folder import KEPT, LEDGERS, LOG, PLAN, RESULT, RUN, NotARun, alone_in, check, result_of
 from securetm.federation.health import LOCK
 from securetm.federation.party.party import WORDS
@@ -95,10 +95,8 @@ def kept_cache() -> Path | None:
 
 def delete_cache(folder: Path) -> None:
     """Deletes the cache."""
-    try:
+    with refused_as(CannotWrite, folder):
         shutil.rmtree(folder)
-    except OSError as problem:
-        raise CannotWrite(str(folder), problem.strerror or type(problem).__name__) from problem
 
 
 def _folders(place: Path) -> Iterator[Path]:
@@ -216,7 +214,7 @@ def _check_ledgers(path: Path) -> bool:
 
 
 def _deleted(path: Path, folders: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
-    try:
+    with refused_as(CannotWrite, path):
         for name in folders:
             if (path / name).is_dir() and not (path / name).is_symlink():
                 shutil.rmtree(path / name)
@@ -225,6 +223,4 @@ def _deleted(path: Path, folders: Sequence[str], files: Sequence[str]) -> tuple[
         left = tuple(sorted(one.name for one in path.iterdir()))
         if not left:
             path.rmdir()
-    except OSError as problem:
-        raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
     return left

@@ -16,13 +16,13 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from securetm.data_classes import dataclass
 from securetm.entropy import OperatingSystem
-from securetm.errors import Failed, Mistake, SecuretmError
+from securetm.errors import Failed, Mistake, SecuretmError, refused_as
 from securetm.private_files import check_database, copy_private, make_folder, private_file, sync
 
 # ---- the chain -----------------------------------------------------------------------------------------------------
@@ -259,16 +259,12 @@ def _create(path: Path, first: Content) -> None:
     """Writes a complete ledger beside the path and links it there, so that no incomplete file and no overwriting can happen."""
     if path.with_name(path.name + "-wal").exists() and not path.exists():  # another process may have made both by now
         raise _damaged(path, f"the file is gone, and entries in {path.name}-wal are left of it")
-    try:
+    with refused_as(_unwritten, path), suppress(FileExistsError):  # if another process makes it first, that one is opened
         make_folder(path.parent)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as beside:
             _write_new(Path(beside) / path.name, first)
             os.link(Path(beside) / path.name, path)
         sync(path.parent)
-    except FileExistsError:
-        return  # another process made it first; that ledger is opened next
-    except OSError as problem:
-        raise _unwritten(path, problem.strerror or type(problem).__name__) from problem
 
 
 def _write_new(path: Path, first: Content) -> None:
@@ -292,11 +288,8 @@ def _write_new(path: Path, first: Content) -> None:
 def _check_readable(path: Path) -> None:
     if path.is_dir():
         raise _unreadable(path, "it is a folder")
-    try:
-        with path.open("rb") as stream:
-            start = stream.read(len(_SQLITE))
-    except OSError as problem:
-        raise _unreadable(path, problem.strerror or type(problem).__name__) from problem
+    with refused_as(_unreadable, path), path.open("rb") as stream:
+        start = stream.read(len(_SQLITE))
     if start != _SQLITE:
         raise _damaged(path, "it is not a ledger" if start else "it is empty")
 
@@ -358,11 +351,11 @@ def _damaged(path: Path, problem: str) -> Failed:
     return Failed("{path} cannot be read as a ledger: {problem}", hint, path=str(path), problem=problem)
 
 
-def _unreadable(path: Path, problem: str) -> Mistake:
+def _unreadable(path: Path | str, problem: str) -> Mistake:
     hint = "give the path of the ledger's file, and check that it may be read"
     return Mistake("{path} cannot be opened as a ledger: {problem}", hint, path=str(path), problem=problem)
 
 
-def _unwritten(path: Path, problem: str) -> Failed:
+def _unwritten(path: Path | str, problem: str) -> Failed:
     hint = "free space on the disk or allow writing, then go on: what was entered before is safe, and nothing was sent"
     return Failed("nothing could be entered in {path}: {problem}", hint, path=str(path), problem=problem)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from securetm.data_classes import dataclass, field
-from securetm.errors import Mistake, Misuse
+from securetm.errors import Mistake, Misuse, refused_as
 from securetm.federation.courier.letters import drawn_name
 
 MOST_FILES = 100_000  # names that a pass looks at
@@ -72,14 +72,11 @@ class LocalFolder:
     def files(self) -> Mapping[str, int]:
         """The plain files by name, with their lengths."""
         found: dict[str, int] = {}
-        try:
-            with os.scandir(self.path) as entries:
-                for entry in islice(entries, MOST_FILES):
-                    with suppress(OSError):  # gone meanwhile
-                        if entry.is_file(follow_symlinks=False) and not entry.name.endswith(_BESIDE):
-                            found[entry.name] = entry.stat(follow_symlinks=False).st_size
-        except OSError as problem:
-            raise PlaceAway(str(self.path), problem.strerror or type(problem).__name__) from problem
+        with refused_as(PlaceAway, self.path), os.scandir(self.path) as entries:
+            for entry in islice(entries, MOST_FILES):
+                with suppress(OSError):  # gone meanwhile
+                    if entry.is_file(follow_symlinks=False) and not entry.name.endswith(_BESIDE):
+                        found[entry.name] = entry.stat(follow_symlinks=False).st_size
         return found
 
     def read(self, name: str, length: int, start: int = 0) -> bytes:

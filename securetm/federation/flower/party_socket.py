@@ -18,7 +18,7 @@ from typing import IO, Self
 from securetm.credentials.keys import Keys
 from securetm.credentials.roster import COORDINATOR, FederationRoster
 from securetm.data_classes import dataclass
-from securetm.errors import CannotWrite, Mistake, SecuretmError
+from securetm.errors import CannotWrite, Mistake, SecuretmError, refused_as
 from securetm.federation.flower.sealed_channel import LONGEST_OFFER, OVERHEAD, PartyEnd
 from securetm.federation.network.events import NetworkEvents
 
@@ -72,12 +72,11 @@ def _bind(listening: socket.socket, path: Path, near: str, mode: int) -> None:
     """Binds the socket; a process that was killed may have left its own behind. Nobody else may open it at any moment."""
     before = os.umask(0o177)
     try:
-        with suppress(FileNotFoundError):
-            os.unlink(near)
-        listening.bind(near)
-        path.chmod(mode)
-    except OSError as problem:
-        raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
+        with refused_as(CannotWrite, path):
+            with suppress(FileNotFoundError):
+                os.unlink(near)
+            listening.bind(near)
+            path.chmod(mode)
     finally:
         os.umask(before)
 
@@ -110,13 +109,10 @@ def ask(path: Path, request: bytes, timeout: float | None = None) -> bytes:
     """Hands the party at that socket one message, and returns its reply."""
     caller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     caller.settimeout(timeout)
-    try:
-        with caller, _near(path) as near:
-            caller.connect(near)
-            _send(caller, request)
-            reply = _received(caller, 1 << 31)
-    except OSError as problem:
-        raise PartyNotReached(str(path), problem.strerror or type(problem).__name__) from problem
+    with refused_as(PartyNotReached, path), caller, _near(path) as near:
+        caller.connect(near)
+        _send(caller, request)
+        reply = _received(caller, 1 << 31)
     if reply is None:
         raise PartyNotReached(str(path), "it hung up")
     return reply
