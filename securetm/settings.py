@@ -25,7 +25,7 @@ _KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true o
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file."""
-    return parsed_toml(toml_bytes(path), str(path))
+    return parsed_toml(file_bytes(path), str(path))
 
 
 @contextmanager
@@ -46,8 +46,8 @@ def tables_of(path: Path | None, overrides: Mapping[str, Any]) -> Iterator[dict[
         yield tables
 
 
-def toml_bytes(path: Path, most: int = -1) -> bytes:
-    """What such a file holds, or its first bytes."""
+def file_bytes(path: Path, most: int = -1) -> bytes:
+    """What a file holds, or its first bytes."""
     try:
         with path.open("rb") as file:
             return file.read(most)

@@ -14,7 +14,7 @@ from securetm.contracts import Adversary, Claim, Requirement, ThreatModel, Unit
 from securetm.data_classes import dataclass
 from securetm.errors import BadSetting
 from securetm.resources import named_toml, toml_names
-from securetm.settings import Limit, at_least, from_table, one_of, parsed_toml, placed, require, toml_bytes
+from securetm.settings import Limit, at_least, file_bytes, from_table, one_of, parsed_toml, placed, require
 from securetm.wording import colluding_parties
 
 CHANNELS: Mapping[str, str] = {  # of the transcript: every message between two roles is on one of these
@@ -49,7 +49,7 @@ def read_threat_model(name: str | Path) -> ThreatModel:
     """The threat model of that name, or in that file, with everything in it checked."""
     path = named_toml("threat_models", str(name), kind="threat model")
     with placed(path):
-        return _read(toml_bytes(path), path)
+        return _read(file_bytes(path), path)
 
 
 @lru_cache(maxsize=64)

@@ -16,8 +16,8 @@ from securetm.credentials.keys import REQUEST, Keys, Passphrase, fingerprint_of,
 from securetm.credentials.roster import COORDINATOR, LONGEST_ROSTER, check_name, parsed_roster
 from securetm.credentials.strict_toml import decoded, encoded, hexadecimal, quoted, read_limited, table_of
 from securetm.data_classes import dataclass
-from securetm.errors import Mistake, Misuse, NoSuchPath, Unreadable
-from securetm.settings import placed, require
+from securetm.errors import Mistake, Misuse
+from securetm.settings import file_bytes, placed, require
 
 
 class SignedFileChanged(Misuse):
@@ -137,7 +137,7 @@ def read_signature(path: Path) -> ReportSignature:
 def verified(file: Path, signature: Path, trusted: str) -> ReportSignature:
     """The signature under a file, checked. `trusted` is a roster, a request, or the fingerprint of the signer's identity."""
     signed = read_signature(signature)
-    if hashlib.sha256(_content(file)).digest() != signed.sha256:
+    if hashlib.sha256(file_bytes(file)).digest() != signed.sha256:
         raise SignedFileChanged(str(file), str(signature))
     if signed.role != PARTY or signed.name == COORDINATOR:
         raise _another_role(signed.name, signed.role)
@@ -150,15 +150,6 @@ def verified(file: Path, signature: Path, trusted: str) -> ReportSignature:
             name=signed.name,
         )
     return signed
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError) as problem:
-        raise NoSuchPath(str(path)) from problem
-    except OSError as problem:
-        raise Unreadable(str(path), problem.strerror or type(problem).__name__) from problem
 
 
 def _check_key(signed: ReportSignature, trusted: str) -> None:

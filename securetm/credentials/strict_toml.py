@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from securetm.errors import Mistake
-from securetm.settings import from_table, parsed_toml, require, toml_bytes
+from securetm.settings import file_bytes, from_table, parsed_toml, require
 
 T = TypeVar("T")
 _MOST_LINES = 100_000
@@ -77,7 +77,7 @@ def decoded(text: str, length: int, where: str, setting: str) -> bytes:
 
 def bytes_of(path: Path, longest: int) -> bytes:
     """The content of a file of at most so many bytes."""
-    content = toml_bytes(path, longest + 1)
+    content = file_bytes(path, longest + 1)
     if len(content) > longest:
         raise _not_read(str(path), f"it is longer than {longest:,} bytes")
     return content
