@@ -6,12 +6,12 @@ No module of the package imports this file.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from securetm.version import __version__ as __version__
 
+TYPE_CHECKING = False  # of `typing`, which takes as long to load as a probe of health may
 if TYPE_CHECKING:
+    from typing import Any
+
     from securetm.accounting.calculator.mechanisms import budget as budget
     from securetm.auditing.runner import audit as audit
     from securetm.corpus.corpus import Corpus as Corpus
@@ -67,6 +67,8 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"securetm has no {name!r}; it has {', '.join(sorted(_WHERE))}")
+    from importlib import import_module
+
     try:
         return getattr(import_module(_WHERE[name]), name)
     except ModuleNotFoundError as problem:

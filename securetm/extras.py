@@ -78,6 +78,8 @@ def later(name: str) -> Any:
 
 
 if TYPE_CHECKING:
+    import msgspec as msgspec
     from scipy import sparse as sparse
 else:
+    msgspec = later("msgspec")
     sparse = later("scipy.sparse")  # matrices of documents, which nobody has before there are words

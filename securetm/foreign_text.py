@@ -14,28 +14,28 @@ from html import escape
 
 # both sets of control characters, marks of direction, unusual ends of lines, surrogates, annotations, invisible tags
 _LETTERS = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f"
-_COMMANDS = re.compile(f"[\x00-\x1f{_LETTERS}]")
-_IN_LINES = re.compile(f"[\x00-\x09\x0b-\x1f{_LETTERS}]")
-_UNESCAPED = re.compile(f"[{_LETTERS}]")  # what JSON leaves as it is
+_COMMANDS = f"[\x00-\x1f{_LETTERS}]"  # patterns are texts, which `re` compiles when the first one is used
+_IN_LINES = f"[\x00-\x09\x0b-\x1f{_LETTERS}]"
+_UNESCAPED = f"[{_LETTERS}]"  # what JSON leaves as it is
 # How a formula begins, also in full width, at the beginning of a cell or behind what other tables take for the end of a cell.
-_FORMULA = re.compile(r"(^|[;,|])(\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>|~#&!$])")
-_LISTED = re.compile(r"^([-+=]|\d+(?=[.)]))")  # what begins an item of a list, or underlines a title
+_FORMULA = r"(^|[;,|])(\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])"
+_MARKUP = r"([\\`*_{}\[\]<>|~#&!$])"
+_LISTED = r"^([-+=]|\d+(?=[.)]))"  # what begins an item of a list, or underlines a title
 
 
 def printable(text: str) -> str:
     """The text in one line, with every control character spelt out: for a terminal, a sheet of paper, an error."""
-    return _COMMANDS.sub(_spelt, text)
+    return re.sub(_COMMANDS, _spelt, text)
 
 
 def without_commands(text: str) -> str:
     """The text without control characters. Ends of lines stay."""
-    return _IN_LINES.sub("", text)
+    return re.sub(_IN_LINES, "", text)
 
 
 def visible(text: str) -> str:
     """The text with every control character spelt out. Ends of lines stay."""
-    return _IN_LINES.sub(_spelt, text)
+    return re.sub(_IN_LINES, _spelt, text)
 
 
 def html_text(text: str) -> str:
@@ -46,7 +46,7 @@ def html_text(text: str) -> str:
 def markdown_text(text: str) -> str:
     """The text in one line, in which nothing is markup."""
     plain = printable(" ".join(text.split()).replace("\N{NO-BREAK SPACE}", " "))
-    return _LISTED.sub(r"\\\1" if not plain[:1].isdigit() else r"\1\\", _MARKUP.sub(r"\\\1", plain))
+    return re.sub(_LISTED, r"\\\1" if not plain[:1].isdigit() else r"\1\\", re.sub(_MARKUP, r"\\\1", plain))
 
 
 def csv_cell(content: object) -> object:
@@ -56,7 +56,7 @@ def csv_cell(content: object) -> object:
     """
     if not isinstance(content, str) or _is_number(content):
         return content
-    return _FORMULA.sub(r"\1'\2", printable(content))
+    return re.sub(_FORMULA, r"\1'\2", printable(content))
 
 
 def csv_text(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
@@ -69,7 +69,7 @@ def csv_text(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
 
 def json_text(document: str) -> str:
     """A whole JSON document in which no text can command a terminal: it says the same."""
-    return _UNESCAPED.sub(_as_escape, document)
+    return re.sub(_UNESCAPED, _as_escape, document)
 
 
 def _is_number(text: str) -> bool:

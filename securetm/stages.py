@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from typing import Protocol
+
+_LATE = 1.5  # seconds in which nothing is shown
 
 
 class Stages(Protocol):
@@ -25,3 +30,27 @@ class Unwatched:
 
     def step(self, done: int) -> None:
         """Nothing is shown."""
+
+
+class ShownLate(ExitStack):
+    """Stages of a computation that mostly takes no time: what shows them is made at their first late step."""
+
+    def __init__(self, make: Callable[[], AbstractContextManager[Stages]]) -> None:
+        super().__init__()
+        self._make, self._begun = make, time.monotonic()
+        self._stage: tuple[str, int] = ("", 1)
+        self._shown: Stages | None = None
+
+    def stage(self, title: str, total: int) -> None:
+        """Begins a stage, which is shown at its first late step."""
+        self._stage = (title, total)
+        if self._shown is not None:
+            self._shown.stage(title, total)
+
+    def step(self, done: int) -> None:
+        """Shows how many steps are done."""
+        if self._shown is None and time.monotonic() - self._begun > _LATE:
+            self._shown = self.enter_context(self._make())
+            self._shown.stage(*self._stage)
+        if self._shown is not None:
+            self._shown.step(done)

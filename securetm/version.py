@@ -6,8 +6,10 @@ sources has the same one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+TYPE_CHECKING = False  # a probe of health has no use for what only some functions need
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 __version__ = "0.1.0"
 
@@ -15,12 +17,11 @@ DATA, PUBLISHED = (
     ("protocols", "threat_models", "audits"),
     "sources.json",
 )  # beside the code or in `_data`; the list, in `_data`
-_HERE = Path(__file__).resolve().parent
 
 
 def sources() -> dict[str, str]:
     """The SHA-256 of each file that this package runs or reads, by its name in the wheel."""
-    import hashlib  # a probe of health has no use for it
+    import hashlib
 
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sorted(_files())}
 
@@ -37,13 +38,20 @@ def published() -> dict[str, str] | None:
     """The digests that the wheel was built with; None in a checkout."""
     import json
 
-    path = _HERE / "_data" / PUBLISHED
+    path = _here() / "_data" / PUBLISHED
     return dict(json.loads(path.read_text("utf-8"))) if path.is_file() else None
 
 
+def _here() -> Path:
+    from pathlib import Path
+
+    return Path(__file__).resolve().parent
+
+
 def _files() -> Iterator[tuple[str, Path]]:
-    beside = _HERE / "_data" if (_HERE / "_data").is_dir() else _HERE.parent
-    for prefix, folder in (("securetm", _HERE), *((f"securetm/_data/{one}", beside / one) for one in DATA)):
+    here = _here()
+    beside = here / "_data" if (here / "_data").is_dir() else here.parent
+    for prefix, folder in (("securetm", here), *((f"securetm/_data/{one}", beside / one) for one in DATA)):
         for path in folder.rglob("*"):
             inside = path.relative_to(folder)
             passing = (

@@ -7,12 +7,14 @@ The sets are exact: an import that is no longer needed is found like one that is
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import securetm
 from securetm.stages import Unwatched
 from securetm.trial.files import make_trial
 
@@ -97,7 +99,40 @@ from securetm.federation.party.state import PartyWatch
 from securetm.stages import Unwatched
 PacedParty(prepare(Path(sys.argv[1]), lambda _: None, Unwatched()).party(PartyWatch()))
 """
+LIBRARYS = re.compile(r"from dataclasses import .*\bdataclass\b|@dataclasses\.dataclass")
 WAITING = {"numpy", "cryptography", "google.protobuf", "grpc", "safetensors"}
+
+
+JOIN = """
+import os, sys
+import securetm.federation.network.dialing as dialing
+def dialed(*_):
+    exec({listed!r})
+    sys.__stderr__.flush()
+    os._exit(0)
+dialing.Dialer.run = dialed
+from securetm.cli.main import main
+main()
+"""
+# Each takes a fiftieth or more of the time in which a party gets ready, and none is of use before it is asked.
+LATER = (
+    "concurrent.futures.process msgspec numpy.ma rich statistics securetm.accounting.calculator.budget_report "
+    "securetm.corpus.docstrings securetm.reports.document securetm.reports.terminal securetm.runs"
+).split()
+
+
+def test_a_party_dials_before_it_loads_what_shows_saves_or_computes(tmp_path: Path) -> None:
+    """The whole command, as a service runs it, where nobody looks at a terminal."""
+    trial = make_trial(tmp_path / "trial", "masked", 2, Unwatched())
+    loaded = LISTED.replace(str(LARGE), str((*LARGE, *LATER)))
+    code, file = JOIN.format(listed=loaded), str(trial.file(trial.parties[0]))
+    assert imported(code, "join", file, cwd=tmp_path) == WAITING
+
+
+def test_classes_of_the_package_are_made_without_compiling_their_methods() -> None:
+    """`dataclasses.dataclass` compiles six functions for each class; of the hundreds that a command loads it uses few."""
+    theirs = {path.name for path in Path(securetm.__file__).parent.rglob("*.py") if LIBRARYS.search(path.read_text("utf-8"))}
+    assert theirs == {"data_classes.py"}
 
 
 @pytest.mark.parametrize(

@@ -23,15 +23,15 @@ _LARGEST_SAMPLED = 1024  # the binomial expansion is evaluated up to this order
 _LARGEST_FRACTION = 12.0
 _ROUNDING = 1e-14  # of a logarithm of a sum near one, which a million answers would make visible
 _LEAST_INTEGRATED = 0.05  # below, the integral takes too many steps, and the chord between whole orders is used
-ORDERS: Array = np.unique(
-    np.concatenate(
-        [
-            1 + np.geomspace(0.01, 1, 60),
-            np.linspace(2, 12, 101).round(1),
-            np.arange(12, 65),
-            np.geomspace(65, _LARGEST_SAMPLED, 60).round(),
-            np.geomspace(_LARGEST_SAMPLED, 2.0**24, 120).round(),
-        ]
+ORDERS: Array = np.array(  # `np.unique` would load masked arrays
+    sorted(
+        {
+            *(1 + np.geomspace(0.01, 1, 60)),
+            *np.linspace(2, 12, 101).round(1),
+            *np.arange(12.0, 65),
+            *np.geomspace(65, _LARGEST_SAMPLED, 60).round(),
+            *np.geomspace(_LARGEST_SAMPLED, 2.0**24, 120).round(),
+        }
     )
 )
 

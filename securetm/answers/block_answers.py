@@ -179,7 +179,7 @@ def _remember(memory: Memory, fresh: dict[int, Memory]) -> None:
 # A failure of a computation over many documents, memory that it lacks too, would otherwise take the rows of all along: whoever
 # sees the sum would see one document decide about a whole party. Which documents fail is found by halving.
 
-Answered = Callable[[Any, Memory, np.random.Generator], PartialSum]  # the sum over documents; it changes the memory
+Answered = Callable[[Any, Memory, "np.random.Generator"], PartialSum]  # the sum over documents; it changes the memory
 
 
 @dataclass

@@ -22,6 +22,7 @@ import typer
 from securetm.data_classes import dataclass
 from securetm.foreign_text import json_text, printable
 from securetm.reports.files import output_named
+from securetm.stages import ShownLate
 
 if TYPE_CHECKING:
     from securetm.reports.terminal import Bars, Screen
@@ -60,11 +61,9 @@ class Output:
 
         return Bars(self.screen)
 
-    def late_bars(self) -> Bars:
+    def late_bars(self) -> ShownLate:
         """Progress of what mostly takes no time."""
-        from securetm.reports.terminal import LateBars
-
-        return LateBars(self.screen)
+        return ShownLate(self.bars)
 
     def busy(self, doing: str) -> AbstractContextManager[Any]:
         """A line at a terminal, while the block runs."""

@@ -16,7 +16,7 @@ import typer
 
 from securetm.cli import options
 from securetm.cli.command import Output, command
-from securetm.cli.operations.monitoring import Monitoring, monitored, telling
+from securetm.cli.operations.monitoring import Lines, Monitoring, monitored
 from securetm.cli.operations.monitoring import log as log_event
 from securetm.cli.options import PassphraseFile, Settings
 from securetm.cli.run import plan_settings
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from securetm.federation.courier.places import Place
     from securetm.federation.party.joining import Carrier, Joining
     from securetm.federation.party.reply_times import PacedParty
-    from securetm.federation.party.status import JoinStatus
+    from securetm.federation.party.status import JoinStatus, Tell
     from securetm.plans.agreement import Agreement
     from securetm.plans.schema import CoordinatorChoice, Plan
     from securetm.reports.federation import JoinScreen
@@ -260,9 +260,7 @@ def join(
     with _stopped_by_signals() as stop:
         report = _joined(joining, stop, (socket, 0o660 if for_group else 0o600, courier), monitoring, out)
     if out.json:
-        from securetm.reports.federation import JoinScreen
-
-        JoinScreen(out.results, as_json=True).tell("finished", report)
+        Lines(as_json=True).tell("finished", report)
     return None
 
 
@@ -277,7 +275,6 @@ def _prepared(
     keep_out_of_core_dumps()
     PartyFile.read(party)  # a mistake in it is told at once; what follows takes seconds to load
     from securetm.federation.party.joining import prepare
-    from securetm.reports.keys import show_warnings
     from securetm.stages import Unwatched
 
     tell = partial(_tell_coordinator, out) if tells else lambda *_: None
@@ -288,8 +285,15 @@ def _prepared(
         for one in ending:
             log_event("warned", {"reason": one})
     else:
-        show_warnings((*ending, *joining.warnings))
+        _warn((*ending, *joining.warnings))
     return joining
+
+
+def _warn(sentences: tuple[str, ...]) -> None:
+    if sentences:
+        from securetm.reports.keys import show_warnings
+
+        show_warnings(sentences)
 
 
 def _tell_coordinator(out: Output, party: str, keys: Keys, roster: FederationRoster, reason: str) -> None:
@@ -327,11 +331,10 @@ def _joined(
     """Runs the party in a thread of its own, and draws in this one, which gets the signals."""
     from securetm.federation.party.joining import join as take_part
     from securetm.federation.party.status import JoinStatus
-    from securetm.reports.federation import JoinScreen, ended_panel
 
-    rounds = joining.agreement.plan.training.rounds
-    with JoinScreen(out.screen, as_json=out.json, drawn=not monitoring.log) as shown:
-        tell = telling(shown.tell, monitoring)
+    rounds, drawn = joining.agreement.plan.training.rounds, sys.stderr.isatty() and not (out.json or monitoring.log)
+    tell: Tell = log_event if monitoring.log else _untold if drawn else Lines(as_json=out.json).tell
+    with _panel(out) if drawn else nullcontext() as shown:
         status = JoinStatus(joining.file.name, joining.roster.federation, rounds, tell)
         if monitoring.log:
             tell("started", {"party": joining.file.name, "federation": joining.roster.federation, "run": joining.run_name})
@@ -346,6 +349,8 @@ def _joined(
 
         write_release(Path(str(report["directory"])))
     if not monitoring.log:  # it has words of the model
+        from securetm.reports.federation import ended_panel
+
         out.results.print(ended_panel(report))
     return report
 
@@ -391,13 +396,24 @@ def _in_thread(work: Callable[[], Mapping[str, Any]], look: Callable[[], None]) 
     return done[0]
 
 
-def _look(joining: Joining, status: JoinStatus, shown: JoinScreen) -> None:
+def _panel(out: Output) -> JoinScreen:
+    from securetm.reports.federation import JoinScreen  # with rich, which a service has no use for
+
+    return JoinScreen(out.screen)
+
+
+def _untold(event: str, facts: Mapping[str, Any]) -> None:
+    """The panel shows it."""
+
+
+def _look(joining: Joining, status: JoinStatus, shown: JoinScreen | None) -> None:
     """Draws the standing again; now and then with what the ledger says, which is read apart from the party's own work."""
     status.looks += 1
     if status.looks % _LEDGER_LOOKS == 1:
         with suppress(SecuretmError):  # the party itself says what is wrong
             status.spent = joining.spent()
-    shown.show(status)
+    if shown is not None:
+        shown.show(status)
 
 
 # ---- post ------------------------------------------------------------------------------------------------------------
@@ -444,12 +460,12 @@ def _post_of_party(file: Path, courier: str, passphrase_file: Path | None, out: 
     joining = _prepared(file, passphrase_file, out, tells=False, connects=False)
     from securetm.federation.courier.one_pass import pass_of_party
     from securetm.federation.party.status import JoinStatus
-    from securetm.reports.federation import JoinScreen
     from securetm.reports.statement.write import write_release
 
     passes, rounds = _say_passes(joining.agreement, out.results), joining.agreement.plan.training.rounds
-    shown = JoinScreen(out.screen, as_json=False)
-    made = pass_of_party(joining, _place(courier), JoinStatus(joining.file.name, joining.roster.federation, rounds, shown.tell))
+    made = pass_of_party(
+        joining, _place(courier), JoinStatus(joining.file.name, joining.roster.federation, rounds, Lines().tell)
+    )
     if made.ended is not None and made.ended["rounds"]:
         write_release(Path(str(made.ended["directory"])))
     return made, passes
@@ -483,7 +499,7 @@ def health(
     """Says whether the process of this file works; exits 3 if it does not. For monitors of containers and services.
 
     It looks for the lock of the run or the data set, which the process holds on this machine, and whether a coordinator's
-    network still moves. Without options it answers before any library loads, in less than .1 s.
+    network still moves. Without options it answers before any library loads: little later than Python itself.
     """
     from securetm.federation.health import check_works
     from securetm.plans.party_file import PartyFile

@@ -9,7 +9,6 @@ import ast
 import gc
 import hashlib
 import importlib.machinery
-import importlib.metadata
 import os
 import re
 import sys
@@ -218,9 +217,12 @@ def _fingerprint(party: str, folder: Path) -> str:
     """Changes whenever the same source, or the same reading of it, might give other documents."""
     version = ""  # the standard library comes with Python's own version
     if party in PACKAGES:
+        from importlib.metadata import PackageNotFoundError
+        from importlib.metadata import version as version_of
+
         try:
-            version = importlib.metadata.version(party)
-        except importlib.metadata.PackageNotFoundError:  # a copy on the path that is not installed
+            version = version_of(party)
+        except PackageNotFoundError:  # a copy on the path that is not installed
             version = f"{folder} {folder.stat().st_mtime_ns}"
     settings = (_FORMAT, sys.version, version, FEWEST_WORDS, repr(TOKENISER), sorted(_NOT_PROSE))
     return hashlib.blake2b(repr(settings).encode(), digest_size=8).hexdigest()

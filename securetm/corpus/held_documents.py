@@ -297,8 +297,14 @@ def places_of(vocabulary: Sequence[str], words: Sequence[str]) -> Array:
 
 def merge_ends(sentence_ends: Array, token_ends: Array) -> Array:
     """Ends of sentences that hold a word; the end of a document is one of them."""
-    both = np.unique(np.concatenate([sentence_ends, token_ends]).astype(np.int64))
+    both = distinct(np.concatenate([sentence_ends, token_ends]).astype(np.int64))
     return both[both > 0]
+
+
+def distinct(numbers: Array) -> Array:
+    """Each number once, in order. `np.unique` would load masked arrays, for which a party that waits has no use."""
+    ordered = np.sort(numbers, axis=None)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
 
 
 def counted_tokens(tokens: Any, ends: Any, size: int) -> Any:

@@ -28,9 +28,9 @@ _LEAST = 0.12  # of all words that must be a language's function words; plain ke
 _SURELY = 0.35  # where so many are English, no other language has to be compared
 _CLEARER = 1.25  # than English, where texts are said to be of another language
 _BY_SCRIPT = (  # languages that write without spaces, or whose words grow endings: letters tell more than words
-    ("ja", re.compile("[\u3041-\u30ff]")),
-    ("ko", re.compile("[\uac00-\ud7a3]")),
-    ("zh", re.compile("[\u4e00-\u9fff]")),
+    ("ja", "[\u3041-\u30ff]"),
+    ("ko", "[\uac00-\ud7a3]"),
+    ("zh", "[\u4e00-\u9fff]"),
 )
 
 
@@ -67,7 +67,7 @@ def language_of(words: Iterable[str], english: frozenset[str] = frozenset()) -> 
     read = [unicodedata.normalize("NFKC", word).replace("’", "'").lower() for word in islice(words, _READ)]
     letters = "".join(read)
     for code, script in _BY_SCRIPT:
-        if 4 * len(script.findall(letters)) > len(letters):
+        if 4 * len(re.findall(script, letters)) > len(letters):
             return code
 
     def share(code: str) -> float:

@@ -19,14 +19,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import left_out
 from securetm.data_classes import asdict, dataclass, field, replace
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, Mistake, Misuse, SecuretmError
+from securetm.extras import msgspec
 from securetm.federation.budget.ledgers import LedgersOfDocuments, ledger_in, own_budget
 from securetm.federation.budget.prices import calibrated
 from securetm.federation.document_minimum import check_delta, check_whole_persons, units_of

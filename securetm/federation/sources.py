@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Array, Budget, Unit
-from securetm.corpus import docstrings, partitions
+from securetm.corpus import partitions
 from securetm.corpus.building import Embed
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.languages import language_name
@@ -29,11 +29,16 @@ def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
     """Returns each party's documents, by its name."""
     choice, shown, embed = plan.corpus, Shown(stages), embed_of(plan, stages)
     if choice.source == DOCSTRINGS:
+        from securetm.corpus import docstrings  # a party reads files
+
+        most = docstrings.PARTIES
+        problem = f"must be at most {most}, the packages whose docstrings are read"
+        require(choice.parties <= most, "[corpus]", "parties", choice.parties, problem)
         named = plan.embeddings.embedder().identity if embed else ""
         packages = docstrings.docstring_parties(
             on_progress=lambda name, *now: shown(f"reading the docstrings of {name}", *now), embed=embed, embedded_as=named
         )
-        return _first(choice.parties, packages)
+        return dict(list(packages.items())[: choice.parties])  # or all that are installed, if these are fewer
     budget = plan.profile_in(ProfileFile.read(plan.profile)).budget
     return partition(read_under(plan, budget, choice.source, stages, **vars(columns_of(choice))), plan)
 
@@ -124,13 +129,6 @@ def check_brought(corpus: Corpus, plan: Plan, budget: Budget | None) -> None:
     instead = f"{named}, or leave the column out"
     problem = "makes no embedding here: the documents bring their own, and nobody says what made them"
     require(not brought, "[embeddings]", "model", plan.embeddings.model, problem, instead=instead)
-
-
-def _first(parties: int, packages: Mapping[str, Corpus]) -> Mapping[str, Corpus]:
-    """Returns as many packages as are asked for, or all that are installed if these are fewer."""
-    most = docstrings.PARTIES
-    require(parties <= most, "[corpus]", "parties", parties, f"must be at most {most}, the packages whose docstrings are read")
-    return dict(list(packages.items())[:parties])
 
 
 def partition(corpus: Corpus, plan: Plan) -> Mapping[str, Corpus]:

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-import msgspec
-
 from securetm.data_classes import dataclass, field
 from securetm.errors import BadSetting, Misuse, refused_as
+from securetm.extras import msgspec
 from securetm.federation.store import write_json
 
 

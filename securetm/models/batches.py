@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -36,6 +35,8 @@ def on_ranges(weights: Array, threads: int, work: Callable[..., None], *facts: A
     if len(parts) == 1:
         work(*parts[0], *facts)
         return
+    from concurrent.futures import ThreadPoolExecutor  # with logging, which nobody else loads
+
     with ThreadPoolExecutor(threads) as pool:
         for done in [pool.submit(work, first, last, *facts) for first, last in parts]:
             done.result()

@@ -138,7 +138,7 @@ class PartyFile:
     @property
     def home_folder(self) -> Path:
         """The party's home."""
-        return party_home(self.name, self.home, self.path.parent)
+        return Path(party_home(self.name, self.home, self.path.parent))
 
 
 def _bare(fingerprint: str) -> str:

@@ -31,7 +31,6 @@ from securetm.federation.party.status import JoinStatus
 from securetm.federation.refusal_errors import in_words
 from securetm.foreign_text import printable
 from securetm.reports import document
-from securetm.reports.files import StandardOutput
 from securetm.reports.keys import in_lines
 from securetm.reports.pages import page
 from securetm.reports.terminal import rich_table, show
@@ -214,17 +213,6 @@ def party_figures(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "room on the disk", size_in_words(facts["disk_free_bytes"])
 
 
-_TOLD = {  # each event in words
-    "connected": "connected to the coordinator",
-    "lost": "connection lost: {reason}",
-    "not_connected": "not connected: {reason}",
-    "answered": "round {round}: answered {question} number {number}, {bytes:,} bytes",
-    "refused": "refused what the coordinator asked, which is told {name} and no more: {reason} ({hint})",
-    "failed": "failed here, and the coordinator is told nothing: {name}: {reason} ({hint})",
-}
-_ROUND_EVERY = 10.0  # seconds between two plain lines about answers
-
-
 def status_panel(status: JoinStatus, seconds: float) -> Panel:
     """The whole status on one panel."""
     if status.connected_to:
@@ -258,48 +246,21 @@ def _left(seconds: float) -> str:
 
 
 class JoinScreen:
-    """Shows the status until the run ends. What it tells, it tells from any thread."""
+    """Shows the status at a terminal until the run ends."""
 
-    def __init__(self, to: Console, *, as_json: bool = False, drawn: bool = True) -> None:
-        self._to, self._json, self._began = to, as_json, time.monotonic()
-        self._live = (
-            None if as_json or not drawn or not to.is_terminal else Live(console=to, refresh_per_second=4, transient=True)
-        )
-        self._last_round = 0.0
+    def __init__(self, to: Console) -> None:
+        self._live, self._began = Live(console=to, refresh_per_second=4, transient=True), time.monotonic()
 
     def __enter__(self) -> Self:
-        if self._live is not None:
-            self._live.start()
+        self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
+        self._live.stop()
 
     def show(self, status: JoinStatus) -> None:
         """Draws the panel again."""
-        if self._live is not None:
-            self._live.update(status_panel(status, time.monotonic() - self._began))
-
-    def tell(self, event: str, facts: Mapping[str, Any]) -> None:
-        """Prints one event, as a line of words or of JSON. At a terminal the panel shows it."""
-        if self._json:
-            line = json.dumps({"event": event, **facts}, ensure_ascii=True)
-            out = StandardOutput()
-            out.write(line + "\n")
-            out.flush()
-        elif self._live is None and not self._too_soon(event):
-            self._to.print(printable(_TOLD[event].format_map(facts)), markup=False, highlight=False, soft_wrap=True)
-
-    def _too_soon(self, event: str) -> bool:
-        """Whether a line about an answer follows the last one too soon: thousands of lines help nobody."""
-        if event != "answered":
-            return False
-        now = time.monotonic()
-        if self._last_round and now - self._last_round < _ROUND_EVERY:
-            return True
-        self._last_round = now
-        return False
+        self._live.update(status_panel(status, time.monotonic() - self._began))
 
 
 def ended_panel(report: Mapping[str, Any]) -> Group:

@@ -131,7 +131,6 @@ def line_text(line: Line, style: str = "") -> Text:
 _BAR, _WIDE = 20, 110  # characters of a bar; a terminal at least this wide gets a bar twice as long
 _FIGURES = 35  # characters behind the bar: steps, time spent, time left
 _SHORTEST = 16  # characters of a title
-_LATE = 1.5  # seconds without bars
 _EVERY = 10.0  # seconds between two lines of a stage, where no terminal shows bars
 
 
@@ -184,23 +183,3 @@ class Bars:
 
 def _minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-
-
-class LateBars(Bars):
-    """Bars that appear only if a computation takes a while."""
-
-    def __init__(self, to: Console) -> None:
-        super().__init__(to)
-        self._begun, self._next = time.monotonic(), ("", 1)
-
-    def stage(self, title: str, total: int) -> None:
-        """Begins a stage, which is shown at its first late step."""
-        self._next = (title, total)
-        if self._task is not None:
-            super().stage(title, total)
-
-    def step(self, done: int) -> None:
-        """Shows how many steps are done."""
-        if self._task is None and time.monotonic() - self._begun > _LATE:
-            super().stage(*self._next)
-        super().step(done)

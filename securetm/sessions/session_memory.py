@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-import msgspec
-
 from securetm.contracts import Store
 from securetm.data_classes import dataclass
 from securetm.errors import Malformed
+from securetm.extras import msgspec
 
 Kept = TypeVar("Kept")
 

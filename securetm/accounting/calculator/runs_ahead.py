@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from securetm.accounting.calculator.budget_report import Spends
 from securetm.accounting.calibration import BudgetTooSmall
 from securetm.accounting.composition import largest, total
 from securetm.accounting.ledger.accounts import Accounts, RunAccount
@@ -13,6 +13,9 @@ from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.contracts import Budget
 from securetm.data_classes import dataclass, replace
 from securetm.wording import counted, upward
+
+if TYPE_CHECKING:
+    from securetm.accounting.calculator.budget_report import Spends
 
 _FINEST, _COARSEST = 0.05, 1000.0
 _PRECISE = 1e-3

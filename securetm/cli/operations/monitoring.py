@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,10 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from securetm.data_classes import dataclass
+from securetm.foreign_text import printable
+from securetm.reports.files import StandardOutput
 
 if TYPE_CHECKING:
     from securetm.federation.party.joining import Joining
-    from securetm.federation.party.status import JoinStatus, Tell
+    from securetm.federation.party.status import JoinStatus
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,41 @@ class Monitoring:
     status: Annotated[int, typer.Option(min=0, max=65_535, help="Port of a status page on this machine; 0: none.")] = 0
 
 
-def telling(shown: Tell, chosen: Monitoring) -> Tell:
-    """Where events go: to a log of what anybody may read, or to the screen."""
-    return log if chosen.log else shown
+_TOLD = {  # each event in words
+    "connected": "connected to the coordinator",
+    "lost": "connection lost: {reason}",
+    "not_connected": "not connected: {reason}",
+    "answered": "round {round}: answered {question} number {number}, {bytes:,} bytes",
+    "refused": "refused what the coordinator asked, which is told {name} and no more: {reason} ({hint})",
+    "failed": "failed here, and the coordinator is told nothing: {name}: {reason} ({hint})",
+}
+_ROUND_EVERY = 10.0  # seconds between two plain lines about answers
+
+
+class Lines:
+    """Tells each event in a line of words on standard error, or of JSON on standard output, from any thread."""
+
+    def __init__(self, *, as_json: bool = False) -> None:
+        self._json, self._last_round = as_json, 0.0
+
+    def tell(self, event: str, facts: Mapping[str, Any]) -> None:
+        """Prints one event."""
+        if self._json:
+            out = StandardOutput()
+            out.write(json.dumps({"event": event, **facts}, ensure_ascii=True) + "\n")
+            out.flush()
+        elif not self._too_soon(event):
+            sys.stderr.write(printable(_TOLD[event].format_map(facts)) + "\n")
+
+    def _too_soon(self, event: str) -> bool:
+        """Whether a line about an answer follows the last one too soon: thousands of lines help nobody."""
+        if event != "answered":
+            return False
+        now = time.monotonic()
+        if self._last_round and now - self._last_round < _ROUND_EVERY:
+            return True
+        self._last_round = now
+        return False
 
 
 def log(event: str, facts: Mapping[str, Any]) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
-from statistics import NormalDist
 
 import numpy as np
 
@@ -301,6 +300,8 @@ class BucketSearch:
 
 def required_of_cells(cells: int) -> float:
     """By how many deviations one of so many cells must stand out."""
+    from statistics import NormalDist  # with fractions and random numbers, which nobody else loads
+
     return -NormalDist().inv_cdf(min(FALSE / 2 / max(cells, 2), 0.5))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Memory, State, Terms, TopicModel
+from securetm.corpus.held_documents import distinct
 from securetm.data_classes import dataclass
 from securetm.extras import sparse
 from securetm.models.batches import chunks, with_zero
@@ -141,8 +142,8 @@ def perplexity_from_answer(answer: Answer) -> float:
 def _words_and_pairs(top: Array) -> tuple[Array, Array]:
     """The distinct top words, and the distinct pairs within a topic (smaller id first), both in order."""
     first, second = (top[:, side].ravel() for side in pairs_within(top))
-    codes = np.unique(_code(first, second))
-    return np.unique(top), np.column_stack([codes >> 32, codes & 0xFFFFFFFF])
+    codes = distinct(_code(first, second))
+    return distinct(top), np.column_stack([codes >> 32, codes & 0xFFFFFFFF])
 
 
 def _code(first: Array, second: Array) -> Array:

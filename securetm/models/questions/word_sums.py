@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from statistics import NormalDist
 
 import numpy as np
 
@@ -277,6 +276,8 @@ def required(candidates: int, chance: float = CHANCES[-1]) -> Array:
     ranks = np.arange(1, candidates + 1)
     together = float((1 / ranks).sum())
     marks = np.unique(np.geomspace(1, max(candidates, 2), 200).astype(np.int64))  # exact at these, and between them nearly so
+    from statistics import NormalDist  # with fractions, which nobody else loads
+
     known = [-NormalDist().inv_cdf(chance / (int(mark) * together)) for mark in marks]
     return np.interp(np.log(ranks), np.log(marks), known)
 
