@@ -304,7 +304,8 @@ def merge_ends(sentence_ends: Array, token_ends: Array) -> Array:
 def distinct(numbers: Array) -> Array:
     """Each number once, in order. `np.unique` would load masked arrays, for which a party that waits has no use."""
     ordered = np.sort(numbers, axis=None)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    first: Array = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+    return np.compress(first, ordered)
 
 
 def counted_tokens(tokens: Any, ends: Any, size: int) -> Any:
