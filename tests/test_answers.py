@@ -62,7 +62,7 @@ from securetm.models.questions.word_sums import WordSums
 from securetm.models.questions.words import DocumentFrequencies, WordList
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of, profile_names, read_profile
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan
 from securetm.plans.schema import ModelChoice, Plan, VocabularyChoice
 from securetm.testing.few_documents import WAYS, OnShards, routed
 
@@ -505,11 +505,11 @@ def test_what_a_block_wrote_down_is_named_in_the_memory(corpus: Corpus) -> None:
 def test_what_needs_all_documents_at_once_is_refused_when_the_party_starts(
     settings: dict[str, Any], what: str, corpus: Corpus
 ) -> None:
-    agreement = agree(read_plan(None, settings))
+    agreement = agree(whole_plan(None, settings))
     check_blocks("north", corpus, agreement)  # they are in memory
     with pytest.raises(NotByBlocks, match=what):
         check_blocks("north", OnShards(corpus, 2), agreement)
-    check_blocks("north", OnShards(corpus, 2), agree(read_plan(None, {})))
+    check_blocks("north", OnShards(corpus, 2), agree(whole_plan(None, {})))
 
 
 def test_blocks_that_took_no_part_are_remembered() -> None:

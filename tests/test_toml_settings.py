@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from securetm.errors import BadSetting, Misuse, NoSuchPath, NotFound, SettingMistakes, Unreadable, UnreadableToml
 from securetm.plans.party_file import PartyFile
 from securetm.plans.profiles import read_profile
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan
 from securetm.resources import named_toml
 from securetm.settings import CommandLineText, KeyPath, digest, from_table, lines_of, read_toml
 
@@ -288,7 +288,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def told(path: Path, **overrides: object) -> tuple[Misuse, ...]:
     """The mistakes of a plan."""
     with pytest.raises(SettingMistakes) as refused:
-        read_plan(path, overrides)
+        whole_plan(path, overrides)
     return refused.value.mistakes
 
 
@@ -320,7 +320,7 @@ def test_what_came_from_the_command_line_has_no_line(plan: Path) -> None:
 def test_one_mistake_keeps_its_own_class(plan: Path, text: str, said: str) -> None:
     plan.write_text(text, "utf-8")
     with pytest.raises((BadSetting, NotFound)) as refused:
-        read_plan(plan, {})
+        whole_plan(plan, {})
     assert str(refused.value).startswith(said)
 
 

@@ -17,7 +17,7 @@ from lab.measuring import committed
 from lab.papers.pictures import svg
 from lab.papers.written import as_csv
 from lab.reproduce.use_and_leakage import FIGURE, MEMBERS, MEMBERS_SELDOM, NETWORK, PROTECTIONS
-from securetm.cli.choose_dialog import QUESTIONS
+from securetm.cli.choose import QUESTIONS
 from securetm.plans.profile_choice import (
     COORDINATOR,
     DOCUMENT,

@@ -14,7 +14,7 @@ from lab.measuring import OnProgress, Row, told
 from securetm import federate
 from securetm.corpus.corpus import Corpus
 from securetm.federation.sources import corpora_of
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan
 from securetm.plans.schema import DEFAULT_MODEL
 from securetm.stages import Unwatched
 
@@ -35,7 +35,7 @@ def reproduce(on_progress: OnProgress | None = None, models: Sequence[str] = MOD
 
 
 def _row(name: str, seconds: float) -> Row:
-    plan = read_plan(None, {"model.name": name})
+    plan = whole_plan(None, {"model.name": name})
     corpora = corpora_of(plan, Unwatched())  # embeddings are made before the clock starts
     _trained(corpora, name, 1)  # compiles
     short, longer = (float(_trained(corpora, name, rounds)["seconds"]) for rounds in (SHORT, LONGER))

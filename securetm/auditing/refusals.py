@@ -45,7 +45,7 @@ from securetm.federation.transcript import Parties, Transcript
 from securetm.federation.wire import wire
 from securetm.models.neural.network import NetworkShape
 from securetm.plans.profiles import claims_of, cohort_of, read_profile
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan as read_plan
 from securetm.plans.schema import Plan
 from securetm.private_files import private_file, private_folder
 from securetm.sessions.framing import Reader, head, places_bytes

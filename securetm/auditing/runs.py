@@ -29,7 +29,8 @@ from securetm.federation.sources import corpora_of
 from securetm.federation.store import DamagedStore, write_bytes
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import read_profile
-from securetm.plans.recommend import plan_from_tables, read_plan
+from securetm.plans.recommend import plan_from_tables
+from securetm.plans.recommend import whole_plan as read_plan
 from securetm.plans.schema import Plan
 from securetm.settings import digest, require
 from securetm.stages import Stages

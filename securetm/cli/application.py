@@ -11,23 +11,37 @@ from typer.main import get_command
 
 from securetm.version import __version__
 
-COMMANDS = {  # each in its module of this package
-    "choose": "choose",
-    "run": "run",
-    "sweep": "runs",
-    **dict.fromkeys(("serve", "init", "join", "post", "health"), "federation"),
-    "doctor": "operations.doctor",
-    **dict.fromkeys(("backup", "restore"), "operations.backups"),
-    "version": "operations.version",
-    **dict.fromkeys(("topics", "transform", "adapt", "evaluate"), "models"),
-    **dict.fromkeys(("runs", "compare"), "runs"),
-    **dict.fromkeys(("explain", "compare-profiles", "check", "threats"), "profiles"),
-    **dict.fromkeys(("audit", "report"), "audits"),
-    "parts": "profiles",
-    "budget": "budget",
-    "keys": "keys",
-    "corpus": "corpus",
+COMMANDS = {  # the module of this package that has it, and its line in the list, for which no module is loaded
+    "choose": ("choose", "Choose a profile by six questions."),
+    "run": ("run", "Train a federation on this machine."),
+    "sweep": ("runs", "Train once for each value of a setting."),
+    "serve": ("federation", "Coordinate separate organisations."),
+    "init": ("federation", "Write the files of a federation to try."),
+    "join": ("federation", "Take part in a federation with your documents."),
+    "post": ("federation", "Make one pass of a federation by courier."),
+    "health": ("federation", "Say whether a member's process works."),
+    "doctor": ("operations", "Say what could keep a member from taking part."),
+    "backup": ("operations", "Copy a home into one encrypted file."),
+    "restore": ("operations", "Make a home of such a file."),
+    "version": ("operations", "Say which build this is, and whether it was changed."),
+    "topics": ("models", "Show the topics of a finished run."),
+    "transform": ("models", "Find the topics of new documents."),
+    "adapt": ("models", "Adapt a model to your own documents."),
+    "evaluate": ("models", "Measure the quality of topics."),
+    "runs": ("runs", "List runs, or delete them."),
+    "compare": ("runs", "Show runs side by side."),
+    "explain": ("profiles", "Say who sees what under a profile."),
+    "compare-profiles": ("profiles", "Show profiles side by side."),
+    "check": ("profiles", "Name every gap of a profile."),
+    "threats": ("profiles", "Say what is promised against each adversary, what tried it, and what came out."),
+    "audit": ("audits", "Attack a run and say what leaked."),
+    "report": ("audits", "Write the page to sign about a run, or show an audit again."),
+    "parts": ("profiles", "List every part that can be named."),
+    "budget": ("budget", "Compute what privacy costs."),
+    "keys": ("keys", "Make and check keys, certificates and rosters."),
+    "corpus": ("corpus", "Keep a corpus beyond memory on disk."),
 }
+LISTED = ("--help", "-h")
 
 
 def _print_version(wanted: bool) -> None:
@@ -48,7 +62,7 @@ def _everything(
 
 @cache
 def application(only: str = "") -> typer.Typer:
-    """All commands; or one alone, where it is known which is meant: the others take longer to make than many a command."""
+    """All commands; or one alone, where it is known which is meant, or their names: to make all takes long."""
     app = typer.Typer(
         name="securetm",
         help="Topic models trained across organisations that may not show each other their documents.",
@@ -60,7 +74,11 @@ def application(only: str = "") -> typer.Typer:
     )
     app.callback()(_everything)
     for name in [only] if only in COMMANDS else COMMANDS:
-        getattr(import_module(f"securetm.cli.{COMMANDS[name]}"), name.replace("-", "_")).add_to(app, "securetm")
+        module, summary = COMMANDS[name]
+        if only in LISTED:
+            app.command(name, short_help=summary)(lambda: None)
+        else:
+            getattr(import_module(f"securetm.cli.{module}"), name.replace("-", "_")).add_to(app, "securetm", summary)
     return app
 
 

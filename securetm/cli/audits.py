@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from securetm.cli import options
 from securetm.cli.command import Output, command
-from securetm.cli.options import PassphraseFile
+from securetm.cli.options import ARGUMENT, COLUMN, FOLDERS, PassphraseFile
 from securetm.data_classes import asdict, dataclass
 from securetm.errors import BadSetting, Failed, Mistake, NoSuchPath
 
@@ -23,16 +22,12 @@ if TYPE_CHECKING:
 WHOLE, MINUTES = "full", 2.0  # the plan and the time of an audit of which only the run is named
 FOREIGN = "foreign"  # in place of a plan: an audit of a model of another library
 AT_HOME, AWAY = 2, 0  # findings' examples where only their owner reads them, and in a file that may be handed on
-Html = Annotated[Path | None, typer.Option("--html", help="Write the report as one page.")]
-Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write the report as Markdown.")]
+Html = Annotated[Path | None, "--html", "Write the report as one page."]
+Markdown = Annotated[Path | None, "--markdown", "Write the report as Markdown."]
 Examples = Annotated[
     int | None,
-    typer.Option(
-        min=0,
-        max=6,
-        help="Leaked texts to quote for each finding; else 2 in the terminal, none in files.",
-        show_default=False,
-    ),
+    "Leaked texts to quote for each finding; else 2 in the terminal, none in files.",
+    {"min": 0, "max": 6, "show_default": False},
 ]
 
 
@@ -40,13 +35,13 @@ Examples = Annotated[
 class ForeignModel:
     """What an audit of a model of another library needs beside the model."""
 
-    members: Annotated[Path | None, typer.Option(help="With `foreign`: documents that the model was trained on.")] = None
-    non_members: Annotated[Path | None, typer.Option(help="With `foreign`: documents of the same kind that it was not.")] = None
-    canaries_in: Annotated[Path | None, typer.Option(help="With `foreign`: made documents that a fair coin put in.")] = None
-    canaries_out: Annotated[Path | None, typer.Option(help="With `foreign`: made documents that it left out.")] = None
-    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="With `foreign`: the column of the text.")] = None
-    epsilon: Annotated[float | None, typer.Option(min=0, help="With `foreign`: what its maker claims of a document.")] = None
-    delta: Annotated[float, typer.Option(min=0, max=1, help="With `foreign`: the delta of that claim.")] = 1e-5
+    members: Annotated[Path | None, "With `foreign`: documents that the model was trained on."] = None
+    non_members: Annotated[Path | None, "With `foreign`: documents of the same kind that it was not."] = None
+    canaries_in: Annotated[Path | None, "With `foreign`: made documents that a fair coin put in."] = None
+    canaries_out: Annotated[Path | None, "With `foreign`: made documents that it left out."] = None
+    text: Annotated[str | None, "With `foreign`: the column of the text.", COLUMN] = None
+    epsilon: Annotated[float | None, "With `foreign`: what its maker claims of a document.", {"min": 0}] = None
+    delta: Annotated[float, "With `foreign`: the delta of that claim.", {"min": 0, "max": 1}] = 1e-5
 
     def audited(self, model: Path | None, out: Output) -> Audit:
         """The audit of the model."""
@@ -63,38 +58,30 @@ class ForeignModel:
             return audit_foreign(ForeignFiles(model, self.members, self.non_members, both, self.text, claimed), bars)
 
 
-@command("Attack a run and say what leaked.", "quick --html audit.html")
+@command("quick --html audit.html")
 def audit(
+    out: Output,
     plan: Annotated[
-        str, typer.Argument(help="An audit plan: one of audits/plans, such as quick, or a file. With --run alone: full.")
+        str, ARGUMENT, "An audit plan: one of audits/plans, such as quick, or a file. With --run alone: full."
     ] = "",
     model: Annotated[
-        Path | None, typer.Argument(help="After `foreign`: a file of topics from another library, such as topics.npz.")
+        Path | None, ARGUMENT, "After `foreign`: a file of topics from another library, such as topics.npz."
     ] = None,
-    run: Annotated[
-        Path | None,
-        typer.Option(help="The folder of a run made with --record, to be tried too.", autocompletion=options.run_folders),
-    ] = None,
+    run: Annotated[Path | None, "The folder of a run made with --record, to be tried too.", FOLDERS] = None,
     html: Html = None,
     markdown: Markdown = None,
     minutes: Annotated[
         float | None,
-        typer.Option(min=0.1, max=100_000, help="With --run: begin nothing that would take longer; 2 where no plan is named."),
+        "With --run: begin nothing that would take longer; 2 where no plan is named.",
+        {"min": 0.1, "max": 100_000},
     ] = None,
     workers: Annotated[
-        int | None,
-        typer.Option(min=1, max=64, help="So many processes; without it one, and with --run one for each core, at most 4."),
+        int | None, "So many processes; without it one, and with --run one for each core, at most 4.", {"min": 1, "max": 64}
     ] = None,
-    keep: Annotated[
-        Path | None, typer.Option(help="Keep the runs that the audit makes in this folder, which must be empty or new.")
-    ] = None,
-    evidence: Annotated[
-        Path | None, typer.Option(help="Keep results in this folder, and carry out only what is missing there or stale.")
-    ] = None,
+    keep: Annotated[Path | None, "Keep the runs that the audit makes in this folder, which must be empty or new."] = None,
+    evidence: Annotated[Path | None, "Keep results in this folder, and carry out only what is missing there or stale."] = None,
     foreign: ForeignModel = ForeignModel(),
     examples: Examples = None,
-    *,
-    out: Output,
 ) -> dict[str, Any]:
     """Carries out an audit plan; exits 1 if a claim of a profile was broken, or parties did not refuse what they should.
 
@@ -221,40 +208,33 @@ def _reporting_interruption(evidence: Path | None, keep: Path | None, run: Path 
 # ---- reports ---------------------------------------------------------------------------------------------------------
 
 
-@command("Write the page to sign about a run, or show an audit again.", "runs/demo --html audit.html")
+@command("runs/demo --html audit.html")
 def report(
+    out: Output,
     given: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="RUN",
-            help="The folder of a run; or an audit's record, which `securetm audit --json` printed.",
-            show_default=False,
-            autocompletion=options.run_folders,
-        ),
+        ARGUMENT,
+        "The folder of a run; or an audit's record, which `securetm audit --json` printed.",
+        FOLDERS,
+        {"metavar": "RUN", "show_default": False},
     ] = None,
     html: Html = None,
-    pdf: Annotated[Path | None, typer.Option("--pdf", help="Write the report of a run as a PDF, at most four sheets.")] = None,
+    pdf: Annotated[Path | None, "--pdf", "Write the report of a run as a PDF, at most four sheets."] = None,
     markdown: Markdown = None,
     sign: Annotated[
         Path | None,
-        typer.Option(
-            "--sign",
-            metavar="HOME",
-            help="Sign each sheet that is written, else those in `release`, with the party's keys in this home, as SHEET.sig.",
-        ),
+        "--sign",
+        "Sign each sheet that is written, else those in `release`, with the party's keys in this home, as SHEET.sig.",
+        {"metavar": "HOME"},
     ] = None,
     passphrase_file: PassphraseFile = None,
     verify: Annotated[
         bool,
-        typer.Option(
-            "--verify",
-            help="Compare a sheet, or all in `release`, with all that it speaks of, and check a signature: --verify SHEET "
-            "[SIGNATURE TRUSTED]. TRUSTED is a roster, a request, or a key's fingerprint.",
-        ),
+        "--verify",
+        "Compare a sheet, or all in `release`, with all that it speaks of, and check a signature: --verify SHEET "
+        "[SIGNATURE TRUSTED]. TRUSTED is a roster, a request, or a key's fingerprint.",
     ] = False,
     examples: Examples = None,
-    *,
-    out: Output,
 ) -> dict[str, Any]:
     """Says on one sheet to sign what leaves of a run and what is hidden; exits 1 if a promise was broken.
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from securetm.cli import options
 from securetm.cli.budget_plan import EachPerson, Persons, PlanQuestion, Unit
-from securetm.cli.command import Group, OptionsOf, Output, command
+from securetm.cli.command import Group, OptionsOf, Output, member
+from securetm.cli.options import ARGUMENT, MODELS, PROFILES
 from securetm.data_classes import asdict, dataclass
 
 if TYPE_CHECKING:
@@ -21,23 +21,21 @@ if TYPE_CHECKING:
 
 _ENGLISH = "english"
 _OPTIONS = {"length": "--document-length"}  # whose names differ from those of the forecast's settings
-Html = Annotated[Path | None, typer.Option(help="Write all of it to this file too, as one page that loads nothing.")]
-Documents = Annotated[int | None, typer.Option(help="Documents of all parties together.")]
-Batch = Annotated[
-    int, typer.Option(help="Documents in a batch of all parties together; their mean number, if Poisson-sampled.")
-]
-Epochs = Annotated[float, typer.Option(help="How often the documents are gone through.")]
-Noise = Annotated[float | None, typer.Option(help="Standard deviation of the noise over the clipping bound.")]
-Delta = Annotated[float, typer.Option(help="Probability that the promise fails; well below 1 / documents.")]
-Sampling = Annotated[str, typer.Option(help="How batches are drawn: poisson or shuffled.")]
-Tokens = Annotated[int | None, typer.Option(help="Tokens of the longest document; its promise covers them all.")]
-Parties = Annotated[int, typer.Option(help="How many parties take part.")]
-Threshold = Annotated[int | None, typer.Option(help="How many must remain in a sum; all of them, if not given.")]
-Epsilon = Annotated[float | None, typer.Option(help="In place of --noise: the least noise for this epsilon.")]
-Missing = Annotated[int | None, typer.Option(help="How many parties may be missing from a sum, in place of --threshold.")]
-Colluding = Annotated[int, typer.Option(help="How many parties may help the adversary.")]
-Dimension = Annotated[int, typer.Option(help="Coordinates of a vector.")]
-Length = Annotated[float, typer.Option("--l2", help="Bound on one document's row, in steps of the integer grid.")]
+Html = Annotated[Path | None, "Write all of it to this file too, as one page that loads nothing."]
+Documents = Annotated[int | None, "Documents of all parties together."]
+Batch = Annotated[int, "Documents in a batch of all parties together; their mean number, if Poisson-sampled."]
+Epochs = Annotated[float, "How often the documents are gone through."]
+Noise = Annotated[float | None, "Standard deviation of the noise over the clipping bound."]
+Delta = Annotated[float, "Probability that the promise fails; well below 1 / documents."]
+Sampling = Annotated[str, "How batches are drawn: poisson or shuffled."]
+Tokens = Annotated[int | None, "Tokens of the longest document; its promise covers them all."]
+Parties = Annotated[int, "How many parties take part."]
+Threshold = Annotated[int | None, "How many must remain in a sum; all of them, if not given."]
+Epsilon = Annotated[float | None, "In place of --noise: the least noise for this epsilon."]
+Missing = Annotated[int | None, "How many parties may be missing from a sum, in place of --threshold."]
+Colluding = Annotated[int, "How many parties may help the adversary."]
+Dimension = Annotated[int, "Coordinates of a vector."]
+Length = Annotated[float, "--l2", "Bound on one document's row, in steps of the integer grid."]
 
 
 @dataclass(frozen=True)
@@ -47,10 +45,8 @@ class WhoseDocuments:
     unit: Unit = ""
     documents_per_person: EachPerson = None
     persons: Persons = None
-    corpus: Annotated[
-        Path | None, typer.Option(help="Count documents and persons in this corpus instead; the counts stay here.")
-    ] = None
-    person: Annotated[str | None, typer.Option(help="The column of that corpus with whose document it is.")] = None
+    corpus: Annotated[Path | None, "Count documents and persons in this corpus instead; the counts stay here."] = None
+    person: Annotated[str | None, "The column of that corpus with whose document it is."] = None
 
     def of(self, documents: int | None) -> People:
         """The people, with so many documents of all."""
@@ -102,7 +98,7 @@ def _counted(unit: str, corpus: Path, column: str | None) -> People:
 class NoiseGroup:
     """Who adds the noise in shares, where somebody says how many parties there are."""
 
-    parties: Annotated[int | None, typer.Option(help="How many parties add the noise in shares.")] = None
+    parties: Annotated[int | None, "How many parties add the noise in shares."] = None
     missing: Missing = None
     threshold: Threshold = None
     colluding: Colluding = 0
@@ -144,8 +140,9 @@ def _answered(compute: Callable[[Stages], BudgetReport], html: Path | None, out:
     return report.record()
 
 
-@command("What a training by noised gradients spends.", "--documents 18748 --batch 256 --epochs 20 --noise 1.2 --delta 1e-6")
+@member("What a training by noised gradients spends.", "--documents 18748 --batch 256 --epochs 20 --noise 1.2 --delta 1e-6")
 def dp_sgd(
+    out: Output,
     batch: Batch,
     epochs: Epochs,
     delta: Delta,
@@ -157,8 +154,6 @@ def dp_sgd(
     whose: WhoseDocuments = WhoseDocuments(),
     group: NoiseGroup = NoiseGroup(),
     html: Html = None,
-    *,
-    out: Output,
 ) -> dict[str, Any]:
     """Says what a training by clipped, noised gradients spends per document or per person."""
     from securetm.accounting.calculator.mechanisms import in_shares, noise_or_epsilon
@@ -169,25 +164,24 @@ def dp_sgd(
     return _asked(lambda progress: in_shares(asked.question(progress), shared), html, out)
 
 
-@command(
+@member(
     "The noise, epochs or batch for an epsilon.",
     "--for noise --epsilon 3 --documents 18748 --batch 256 --epochs 20 --delta 1e-6",
 )
 def solve(
-    for_: Annotated[str, typer.Option("--for", help="What is sought: noise, epochs or batch.")],
-    epsilon: Annotated[float, typer.Option(help="Epsilon per document or person that may be spent.")],
+    out: Output,
+    for_: Annotated[str, "--for", "What is sought: noise, epochs or batch."],
+    epsilon: Annotated[float, "Epsilon per document or person that may be spent."],
     delta: Delta,
     documents: Documents = None,
-    batch: Annotated[int | None, typer.Option(help="Documents in a batch, unless sought.")] = None,
-    epochs: Annotated[float | None, typer.Option(help="How often the documents are gone through, unless sought.")] = None,
-    noise: Annotated[float | None, typer.Option(help="Noise over the clipping bound, unless sought.")] = None,
+    batch: Annotated[int | None, "Documents in a batch, unless sought."] = None,
+    epochs: Annotated[float | None, "How often the documents are gone through, unless sought."] = None,
+    noise: Annotated[float | None, "Noise over the clipping bound, unless sought."] = None,
     sampling: Sampling = "poisson",
     tokens: Tokens = None,
     whose: WhoseDocuments = WhoseDocuments(),
     group: NoiseGroup = NoiseGroup(),
     html: Html = None,
-    *,
-    out: Output,
 ) -> dict[str, Any]:
     """Finds the least noise, the most epochs or the largest batch for an epsilon."""
     from securetm.accounting.calculator.mechanisms import Target, in_shares
@@ -198,16 +192,15 @@ def solve(
     return _asked(lambda progress: in_shares(target.question(progress), shared), html, out)
 
 
-@command("Noise on word occurrences, and what it is worth.", "--epsilon-per-word 8 --words 60")
+@member("Noise on word occurrences, and what it is worth.", "--epsilon-per-word 8 --words 60")
 def laplace(
-    epsilon_per_word: Annotated[float | None, typer.Option(help="Epsilon of one release for one word occurrence.")] = None,
-    scale: Annotated[float | None, typer.Option(help="Or the scale of the Laplace noise on a count.")] = None,
-    releases: Annotated[int, typer.Option(help="How often noised counts are given away.")] = 1,
-    words: Annotated[list[int] | None, typer.Option(help="Length of a document; may be given several times.")] = None,
-    delta: Annotated[float, typer.Option(help="Probability that the promise fails; 0: never.")] = 0.0,
-    html: Html = None,
-    *,
     out: Output,
+    epsilon_per_word: Annotated[float | None, "Epsilon of one release for one word occurrence."] = None,
+    scale: Annotated[float | None, "Or the scale of the Laplace noise on a count."] = None,
+    releases: Annotated[int, "How often noised counts are given away."] = 1,
+    words: Annotated[list[int] | None, "Length of a document; may be given several times."] = None,
+    delta: Annotated[float, "Probability that the promise fails; 0: never."] = 0.0,
+    html: Html = None,
 ) -> dict[str, Any]:
     """Says what Laplace noise on every word occurrence spends, and what that is for a document."""
     from securetm.accounting.calculator.mechanisms import WordNoise, word_noise
@@ -216,29 +209,26 @@ def laplace(
     return _asked(noise.question, html, out)
 
 
-@command(
+@member(
     "Shares of noise; the price of dropout and collusion.",
     "--parties 5 --threshold 4 --noise 1 --rate 0.01 --rounds 500 --delta 1e-6",
 )
 def distributed(
+    out: Output,
     parties: Parties,
-    noise: Annotated[
-        float, typer.Option(help="Noise left when as many as allowed drop out and collude, over the row's bound.")
-    ],
-    rounds: Annotated[int, typer.Option(help="How many sums are opened.")],
+    noise: Annotated[float, "Noise left when as many as allowed drop out and collude, over the row's bound."],
+    rounds: Annotated[int, "How many sums are opened."],
     delta: Delta,
     threshold: Threshold = None,
     colluding: Colluding = 0,
-    rate: Annotated[float, typer.Option(help="Probability that a document takes part in a round, by secret coins.")] = 1.0,
+    rate: Annotated[float, "Probability that a document takes part in a round, by secret coins."] = 1.0,
     dimension: Dimension = 100_000,
     l2: Length = 65_536.0,
-    distribution: Annotated[str, typer.Option(help="Of the shares: discrete_gaussian or skellam.")] = "discrete_gaussian",
-    documents: Annotated[int | None, typer.Option(help="Documents of all parties, to judge delta by.")] = None,
+    distribution: Annotated[str, "Of the shares: discrete_gaussian or skellam."] = "discrete_gaussian",
+    documents: Annotated[int | None, "Documents of all parties, to judge delta by."] = None,
     missing: Missing = None,
     whose: WhoseDocuments = WhoseDocuments(),
     html: Html = None,
-    *,
-    out: Output,
 ) -> dict[str, Any]:
     """Says what shares of noise under hidden sums spend, and what dropout and collusion cost."""
     from securetm.accounting.calculator.mechanisms import Shares
@@ -253,11 +243,12 @@ def distributed(
     return _asked(lambda _: shares.question(NoiseShares), html, out)
 
 
-@command(
+@member(
     "Central, local and distributed noise side by side.",
     "--documents 18748 --batch 256 --epochs 5 --noise 1.2 --delta 1e-6 --threshold 4",
 )
 def compare(
+    out: Output,
     batch: Batch,
     epochs: Epochs,
     delta: Delta,
@@ -272,8 +263,6 @@ def compare(
     l2: Length = 65_536.0,
     whose: WhoseDocuments = WhoseDocuments(),
     html: Html = None,
-    *,
-    out: Output,
 ) -> dict[str, Any]:
     """Sets central, local and distributed noise side by side for one training."""
     from securetm.accounting.calculator.mechanisms import compared, noise_or_epsilon
@@ -286,34 +275,29 @@ def compare(
     return _asked(lambda progress: compared(asked, group, dimension, l2, NoiseShares, progress), html, out)
 
 
-@command("What a run under a profile spends.", "dp-distributed --documents 100000 --persons 20000 --epsilon 4 --delta 1e-6")
+@member("What a run under a profile spends.", "dp-distributed --documents 100000 --persons 20000 --epsilon 4 --delta 1e-6")
 def profile(
-    name: Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml.", autocompletion=options.profiles)],
-    documents: Annotated[int | None, typer.Option(help="Documents of all parties, about.")] = None,
-    rounds: Annotated[int | None, typer.Option(help="Training rounds; if not given, as many as a run would ask.")] = None,
+    out: Output,
+    name: Annotated[str, ARGUMENT, "A profile's name, or a file ending in .toml.", PROFILES],
+    documents: Annotated[int | None, "Documents of all parties, about."] = None,
+    rounds: Annotated[int | None, "Training rounds; if not given, as many as a run would ask."] = None,
     vocabulary_size: Annotated[
-        int | None, typer.Option(help="Words in the vocabulary; if not given, as many as a run would list, or 2,000.")
+        int | None, "Words in the vocabulary; if not given, as many as a run would list, or 2,000."
     ] = None,
-    model: Annotated[
-        str, typer.Option(help="Topic model; if not given, the one that a run would train.", autocompletion=options.models)
-    ] = "",
-    parties: Annotated[int | None, typer.Option(help="How many parties; if not given, 5 or as many as it needs.")] = None,
-    vocabulary: Annotated[
-        str | None, typer.Option(help="A language: its public list of words, and how many of them can be expected.")
-    ] = None,
+    model: Annotated[str, "Topic model; if not given, the one that a run would train.", MODELS] = "",
+    parties: Annotated[int | None, "How many parties; if not given, 5 or as many as it needs."] = None,
+    vocabulary: Annotated[str | None, "A language: its public list of words, and how many of them can be expected."] = None,
     document_length: Annotated[
-        float, typer.Option(help="Words of a document, for what can be expected; 0: nobody says it, and words are as in 100.")
+        float, "Words of a document, for what can be expected; 0: nobody says it, and words are as in 100."
     ] = 0.0,
-    epsilon: Annotated[float | None, typer.Option(help="The budget, in place of the profile's; sizes the noise.")] = None,
-    delta: Annotated[float | None, typer.Option(help="The delta, in place of the profile's.")] = None,
-    noise: Annotated[float | None, typer.Option(help="Noise over the bound on a row, in place of the profile's.")] = None,
-    missing: Annotated[int | None, typer.Option(help="How many parties may be missing from a sum.")] = None,
-    colluding: Annotated[int | None, typer.Option(help="How many parties may help the adversary.")] = None,
-    start: Annotated[str, typer.Option(help="Where the training begins: plain, public or moments, which asks first.")] = "",
+    epsilon: Annotated[float | None, "The budget, in place of the profile's; sizes the noise."] = None,
+    delta: Annotated[float | None, "The delta, in place of the profile's."] = None,
+    noise: Annotated[float | None, "Noise over the bound on a row, in place of the profile's."] = None,
+    missing: Annotated[int | None, "How many parties may be missing from a sum."] = None,
+    colluding: Annotated[int | None, "How many parties may help the adversary."] = None,
+    start: Annotated[str, "Where the training begins: plain, public or moments, which asks first."] = "",
     whose: WhoseDocuments = WhoseDocuments(),
     html: Html = None,
-    *,
-    out: Output,
 ) -> dict[str, Any]:
     """Says what a run under a profile spends, and how many rounds its budget lasts."""
     from securetm.cli.budget_profile import ProfileQuestion
@@ -337,35 +321,25 @@ def profile(
     return _asked(asked.question, html, out)
 
 
-@command("Whether a model will be of use, before anything is spent.", "--documents 20000 --epsilon 3")
+@member("Whether a model will be of use, before anything is spent.", "--documents 20000 --epsilon 3")
 def forecast(
-    documents: Annotated[int, typer.Option(help="Documents of all parties, about.")],
-    profile: Annotated[str, typer.Option(help="Privacy profile.", autocompletion=options.profiles)] = "dp-distributed",
-    epsilon: Annotated[float | None, typer.Option(help="Budget; if not given, the profile's.")] = None,
-    delta: Annotated[float | None, typer.Option(help="Its delta; if not given, the profile's.")] = None,
+    out: Output,
+    documents: Annotated[int, "Documents of all parties, about."],
+    profile: Annotated[str, "Privacy profile.", PROFILES] = "dp-distributed",
+    epsilon: Annotated[float | None, "Budget; if not given, the profile's."] = None,
+    delta: Annotated[float | None, "Its delta; if not given, the profile's."] = None,
     unit: Unit = "",
     documents_per_person: EachPerson = None,
     persons: Persons = None,
-    parties: Annotated[int | None, typer.Option(help="How many parties; if not given, 5 or as many as it needs.")] = None,
-    model: Annotated[str, typer.Option(help="Topic model.", autocompletion=options.models)] = "lda-vi",
-    start: Annotated[
-        str | None, typer.Option(help="Of lda-vi: public, plain or moments; if not given, as a run would begin.")
-    ] = None,
-    words: Annotated[
-        int | None, typer.Option(help="Words on the list; if not given, as a run would list, and the best is sought.")
-    ] = None,
-    topics: Annotated[int | None, typer.Option(help="Topics; 20 if not given, and the best is sought.")] = None,
-    rounds: Annotated[int, typer.Option(help="Rounds; 0: as many as the rule says.")] = 0,
-    length: Annotated[
-        float,
-        typer.Option("--document-length", "--length", help="Words of a document on the list, about; 0: any length."),
-    ] = 0.0,
-    vocabulary: Annotated[
-        str, typer.Option(help="A language, such as english: the words are those of its public list, which fit worse.")
-    ] = "",
-    general_list: Annotated[bool, typer.Option("--general-list", help="The same as --vocabulary english.")] = False,
-    *,
-    out: Output,
+    parties: Annotated[int | None, "How many parties; if not given, 5 or as many as it needs."] = None,
+    model: Annotated[str, "Topic model.", MODELS] = "lda-vi",
+    start: Annotated[str | None, "Of lda-vi: public, plain or moments; if not given, as a run would begin."] = None,
+    words: Annotated[int | None, "Words on the list; if not given, as a run would list, and the best is sought."] = None,
+    topics: Annotated[int | None, "Topics; 20 if not given, and the best is sought."] = None,
+    rounds: Annotated[int, "Rounds; 0: as many as the rule says."] = 0,
+    length: Annotated[float, "--document-length", "--length", "Words of a document on the list, about; 0: any length."] = 0.0,
+    vocabulary: Annotated[str, "A language, such as english: the words are those of its public list, which fit worse."] = "",
+    general_list: Annotated[bool, "--general-list", "The same as --vocabulary english."] = False,
 ) -> dict[str, Any]:
     """Forecasts from public numbers whether a model under a budget will be of use.
 
@@ -408,13 +382,12 @@ def forecast(
     return {**budget, **chosen.record(), "warnings": [warning] if warning else [], "run": run}
 
 
-@command("What each run may spend over years.", "--years 5 --epsilon 8 --delta 1e-6 --documents 20000 --words public")
+@member("What each run may spend over years.", "--years 5 --epsilon 8 --delta 1e-6 --documents 20000 --words public")
 def plan(
-    given: Annotated[dict[str, Any], OptionsOf(PlanQuestion)],
-    file: Annotated[Path | None, typer.Argument(help="A TOML file with these settings; options come before it.")] = None,
-    html: Html = None,
-    *,
     out: Output,
+    given: Annotated[dict[str, Any], OptionsOf(PlanQuestion)],
+    file: Annotated[Path | None, ARGUMENT, "A TOML file with these settings; options come before it."] = None,
+    html: Html = None,
 ) -> dict[str, Any]:
     """Says what each of several runs over the same documents may spend under one ledger, and what is left after each.
 
@@ -429,17 +402,12 @@ def plan(
     return _asked(partial(question_of, question), html, out)
 
 
-@command("What a party's ledger holds.", "north.ledger")
+@member("What a party's ledger holds.", "north.ledger")
 def ledger(
-    file: Annotated[
-        Path, typer.Argument(help="A party's ledger, or the folder of a run or of ledgers; all is read and left as it is.")
-    ],
-    allow: Annotated[
-        float | None, typer.Option(help="Change the party's own budget to this epsilon; an entry says so.")
-    ] = None,
-    html: Html = None,
-    *,
     out: Output,
+    file: Annotated[Path, ARGUMENT, "A party's ledger, or the folder of a run or of ledgers; all is read and left as it is."],
+    allow: Annotated[float | None, "Change the party's own budget to this epsilon; an entry says so."] = None,
+    html: Html = None,
 ) -> dict[str, Any]:
     """Says what a party's ledger holds, and whether it has all that files beside it remember of it."""
     from securetm.accounting.calculator.ledger_report import ledger_report
@@ -457,15 +425,12 @@ def ledger(
     return records[0] if len(records) == 1 else {"ledgers": records}
 
 
-@command("All runs over the same documents, and when the budget ends.", "homes/hospital-a")
+@member("All runs over the same documents, and when the budget ends.", "homes/hospital-a")
 def series(
-    place: Annotated[Path, typer.Argument(metavar="HOME", help="A party's home, or one ledger.")],
-    per_year: Annotated[
-        float, typer.Option(help="Runs in a year from now on; else as often as so far.", min=0.0, max=1000.0)
-    ] = 0.0,
-    html: Html = None,
-    *,
     out: Output,
+    place: Annotated[Path, ARGUMENT, "A party's home, or one ledger.", {"metavar": "HOME"}],
+    per_year: Annotated[float, "Runs in a year from now on; else as often as so far.", {"min": 0.0, "max": 1000.0}] = 0.0,
+    html: Html = None,
 ) -> dict[str, Any]:
     """Shows the runs over a data set as one series: what each added, its quality, what is left of the budget, when it ends.
 
@@ -489,27 +454,24 @@ def series(
 
 
 def _about(
+    out: Output,
     context: typer.Context,
-    html: Annotated[
-        Path | None, typer.Option(help="Write a page with sliders to this file; the options below are where they stand.")
-    ] = None,
+    html: Annotated[Path | None, "Write a page with sliders to this file; the options below are where they stand."] = None,
     documents: Documents = None,
     documents_per_person: EachPerson = None,
     persons: Persons = None,
     unit: Unit = "",
-    delta: Annotated[float, typer.Option(help="Probability that the promise fails.")] = 1e-6,
-    noise: Annotated[float, typer.Option(help="Noise over the bound on a row.")] = 4.0,
-    epsilon: Annotated[float, typer.Option(help="Epsilon that may be spent.")] = 3.0,
-    rounds: Annotated[int, typer.Option(help="Training rounds.")] = 4,
+    delta: Annotated[float, "Probability that the promise fails."] = 1e-6,
+    noise: Annotated[float, "Noise over the bound on a row."] = 4.0,
+    epsilon: Annotated[float, "Epsilon that may be spent."] = 3.0,
+    rounds: Annotated[int, "Training rounds."] = 4,
     parties: Parties = 5,
     missing: Annotated[
-        int | None, typer.Option(help="How many parties may be missing from a sum; if not given, as a profile is sized for.")
+        int | None, "How many parties may be missing from a sum; if not given, as a profile is sized for."
     ] = None,
     colluding: Annotated[
-        int | None, typer.Option(help="How many parties may help the adversary; if not given, as a profile is sized for.")
+        int | None, "How many parties may help the adversary; if not given, as a profile is sized for."
     ] = None,
-    *,
-    out: Output,
 ) -> dict[str, Any] | None:
     """Computes privacy budgets: what is spent, what a budget allows, and what it means.
 
@@ -553,7 +515,6 @@ def _about(
 
 budget = Group(
     "budget",
-    "Compute what privacy costs.",
     (dp_sgd, solve, laplace, distributed, compare, profile, forecast, plan, ledger, series),
     _about,
 )

@@ -4,53 +4,42 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
-from securetm.cli import options
+from securetm.cli.options import FILE, MODELS, PROFILES
 from securetm.data_classes import dataclass
 
 MOST_RUNS = 600
 _WORDS = ("once", "public")
-Unit = Annotated[
-    str,
-    typer.Option(help="Who is protected: document or person. The person, if persons or documents per person are given."),
-]
-EachPerson = Annotated[int | None, typer.Option("--documents-per-person", help="Documents of one person, at most.")]
-Persons = Annotated[int | None, typer.Option(help="How many persons the documents are of.")]
+Unit = Annotated[str, "Who is protected: document or person. The person, if persons or documents per person are given."]
+EachPerson = Annotated[int | None, "--documents-per-person", "Documents of one person, at most."]
+Persons = Annotated[int | None, "How many persons the documents are of."]
 
 
 @dataclass(frozen=True)
 class PlanQuestion:
     """What is asked about runs over time, by options or as a TOML file says it. What is left out is as a run would have it."""
 
-    profile: Annotated[
-        str, typer.Option(help="Privacy profile; dp-distributed, if not given.", autocompletion=options.profiles)
-    ] = "dp-distributed"
-    years: Annotated[int, typer.Option(help="For how many years; 5, if not given.")] = 5
-    runs_per_year: Annotated[int, typer.Option(help="Trainings in a year; 1, if not given.")] = 1
-    audits_per_year: Annotated[int, typer.Option(help="Audits in a year.")] = 0
-    runs_per_audit: Annotated[
-        int, typer.Option(help="Trainings on the documents that one audit makes; 0: it attacks a recorded run.")
-    ] = 0
-    retire_after: Annotated[int, typer.Option(help="Years after which documents are used no more; 0: never.")] = 0
-    words: Annotated[str, typer.Option(help="once: the first run finds them for all; public: from a public list.")] = ""
-    epsilon: Annotated[float | None, typer.Option(help="The budget of all runs together, in place of the profile's.")] = None
-    delta: Annotated[float | None, typer.Option(help="Its delta.")] = None
-    noise: Annotated[float | None, typer.Option(help="Noise of a run: how long does the budget last?")] = None
-    rounds: Annotated[int | None, typer.Option(help="Rounds of a run; if not given, as many as a run would ask.")] = None
-    model: Annotated[
-        str, typer.Option(help="Topic model; if not given, the one that a run would train.", autocompletion=options.models)
-    ] = ""
-    vocabulary_size: Annotated[int, typer.Option(help="Words in the vocabulary.")] = 2000
+    profile: Annotated[str, "Privacy profile; dp-distributed, if not given.", PROFILES] = "dp-distributed"
+    years: Annotated[int, "For how many years; 5, if not given."] = 5
+    runs_per_year: Annotated[int, "Trainings in a year; 1, if not given."] = 1
+    audits_per_year: Annotated[int, "Audits in a year."] = 0
+    runs_per_audit: Annotated[int, "Trainings on the documents that one audit makes; 0: it attacks a recorded run."] = 0
+    retire_after: Annotated[int, "Years after which documents are used no more; 0: never."] = 0
+    words: Annotated[str, "once: the first run finds them for all; public: from a public list."] = ""
+    epsilon: Annotated[float | None, "The budget of all runs together, in place of the profile's."] = None
+    delta: Annotated[float | None, "Its delta."] = None
+    noise: Annotated[float | None, "Noise of a run: how long does the budget last?"] = None
+    rounds: Annotated[int | None, "Rounds of a run; if not given, as many as a run would ask."] = None
+    model: Annotated[str, "Topic model; if not given, the one that a run would train.", MODELS] = ""
+    vocabulary_size: Annotated[int, "Words in the vocabulary."] = 2000
     unit: Unit = ""
-    documents: Annotated[int | None, typer.Option(help="Documents of all parties, about: then how often you can train.")] = None
-    document_length: Annotated[float, typer.Option(help="Words of a document, about; 0: not said.")] = 0.0
+    documents: Annotated[int | None, "Documents of all parties, about: then how often you can train."] = None
+    document_length: Annotated[float, "Words of a document, about; 0: not said."] = 0.0
     documents_per_person: EachPerson = None
     persons: Persons = None
-    parties: Annotated[int | None, typer.Option(help="How many parties; if not given, 5 or as many as it needs.")] = None
-    missing: Annotated[int | None, typer.Option(help="How many parties may be missing from a sum.")] = None
-    colluding: Annotated[int | None, typer.Option(help="How many parties may help the adversary.")] = None
-    ledger: Annotated[str, typer.Option(metavar="FILE", help="Go on from what this ledger holds.")] = ""
+    parties: Annotated[int | None, "How many parties; if not given, 5 or as many as it needs."] = None
+    missing: Annotated[int | None, "How many parties may be missing from a sum."] = None
+    colluding: Annotated[int | None, "How many parties may help the adversary."] = None
+    ledger: Annotated[str, "Go on from what this ledger holds.", FILE] = ""
 
     def __post_init__(self) -> None:
         from securetm.accounting.calculator.option_checks import check, check_choice, refused

@@ -3,64 +3,81 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
 
 from securetm.cli.command import OptionsOf, Output, command
+from securetm.cli.options import COLUMN, FILE
 from securetm.cli.run import declared
+from securetm.corpus.languages import ENGLISH_CODE, language_code, language_name
+from securetm.corpus.readers import Glance, glance
+from securetm.corpus.records import Columns
 from securetm.data_classes import dataclass
 from securetm.errors import BadSetting, Mistake, NoSuchPath
+from securetm.federation.courier.passes import passes_of
+from securetm.plans.agreement import agree
+from securetm.plans.profile_choice import (
+    BREAKERS,
+    COORDINATOR,
+    EXPLORE,
+    LOOKERS,
+    MOST_DOCUMENTS,
+    MOST_PARTIES,
+    MOST_TRAININGS,
+    NOBODY,
+    ORGANISATION,
+    PURPOSES,
+    SECRETS,
+    Answers,
+)
+from securetm.plans.recommend import plan_from_tables
+from securetm.plans.schema import CorpusChoice
+from securetm.reports.choosing import PlanNotes, chosen, show_choice
+from securetm.reports.files import check_writable, write_report
 from securetm.settings import from_table, parsed_toml, placed, read_toml
-
-if TYPE_CHECKING:
-    from securetm.reports.choosing import PlanNotes
 
 
 @dataclass(frozen=True)
 class AnswerOptions:
     """The answers that options give in advance."""
 
-    parties: Annotated[int, typer.Option(help="Organisations that take part.")]
-    documents: Annotated[int, typer.Option(help="Documents of all parties, about.")]
-    per_person: Annotated[int, typer.Option(help="Most documents of one person; 0: they are not of persons.")]
-    purpose: Annotated[str, typer.Option(help="explore, sort or publish.")]
-    trainings: Annotated[int, typer.Option(help="Trainings on the same documents, in all; 1, where nobody can be asked.")]
-    looks: Annotated[list[str], typer.Option(help="Who might look: coordinator, party, reader; or nobody.")]
-    hide: Annotated[list[str], typer.Option(help="What to hide from them: organisation, document, total.")]
-    breaks: Annotated[list[str], typer.Option(help="Who may break the rules: coordinator, party; or nobody.")]
-    colluding: Annotated[int, typer.Option(help="Parties that may share what they know with whoever looks.")]
+    parties: Annotated[int, "Organisations that take part."]
+    documents: Annotated[int, "Documents of all parties, about."]
+    per_person: Annotated[int, "Most documents of one person; 0: they are not of persons."]
+    purpose: Annotated[str, "explore, sort or publish."]
+    trainings: Annotated[int, "Trainings on the same documents, in all; 1, where nobody can be asked."]
+    looks: Annotated[list[str], "Who might look: coordinator, party, reader; or nobody."]
+    hide: Annotated[list[str], "What to hide from them: organisation, document, total."]
+    breaks: Annotated[list[str], "Who may break the rules: coordinator, party; or nobody."]
+    colluding: Annotated[int, "Parties that may share what they know with whoever looks."]
 
 
-@command("Choose a profile by six questions.", "--per-person 0 --looks nobody --parties 5 --documents 900 --purpose explore")
+@command("--per-person 0 --looks nobody --parties 5 --documents 900 --purpose explore")
 def choose(
+    to: Output,
     told: Annotated[dict[str, Any], OptionsOf(AnswerOptions)],
-    answers: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A TOML file with these answers, `-` for standard input.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the plan to this file.")] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace the file if it is there.")] = False,
-    corpus: Annotated[str, typer.Option(help="Documents for a simulation, which the plan then names.")] = "",
-    person: Annotated[str, typer.Option(metavar="COLUMN", help="Their column of whose document it is.")] = "",
-    language: Annotated[str, typer.Option(help="Language of a public list of words, such as english.")] = "",
+    answers: Annotated[str | None, "A TOML file with these answers, `-` for standard input.", FILE] = None,
+    out: Annotated[Path | None, "Write the plan to this file."] = None,
+    replace: Annotated[bool, "--replace", "Replace the file if it is there."] = False,
+    corpus: Annotated[str, "Documents for a simulation, which the plan then names."] = "",
+    person: Annotated[str, "Their column of whose document it is.", COLUMN] = "",
+    language: Annotated[str, "Language of a public list of words, such as english."] = "",
     public: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="INPUT=WHY", help="Why a list of words in a file is public: vocabulary=WHY. A budget asks for it."
-        ),
+        "Why a list of words in a file is public: vocabulary=WHY. A budget asks for it.",
+        {"metavar": "INPUT=WHY"},
     ] = None,
-    document_length: Annotated[float, typer.Option(help="Words of a document but stop words, about; 0: not said.")] = 0.0,
+    document_length: Annotated[float, "Words of a document but stop words, about; 0: not said."] = 0.0,
     epsilon: Annotated[
         float | None,
-        typer.Option(
-            help="Budget of all trainings; if not given, the profile's, or the largest below securetm's own limit on guesses."
-        ),
+        "Budget of all trainings; if not given, the profile's, or the largest below securetm's own limit on guesses.",
     ] = None,
-    *,
-    to: Output,
 ) -> dict[str, Any]:
     """Asks six questions and answers with a profile, its reason, its cost and a plan.
 
@@ -68,8 +85,6 @@ def choose(
     that was asked. Where none does, it says what would have to change, and exits 1.
     """
     if out is not None:
-        from securetm.reports.files import check_writable
-
         if out.exists() and not replace:
             problem = "{path} is there already, and choosing again would replace it"
             raise Mistake(problem, hint="name another file after --out, or add --replace", path=str(out))
@@ -78,8 +93,6 @@ def choose(
     given = {**_from_file(answers), **told}
     notes = _notes(corpus, person, language, document_length, epsilon, public or [])
     if notes.spoken:
-        from securetm.corpus.languages import language_name
-
         unless = f", under a budget only if you do, as they are not all alike: --language {notes.spoken}"
         taken = f": everybody who gets it learns that{', and no single document decides it' if notes.surely else unless}"
         to.note(f"The documents read as {language_name(notes.spoken)}, and the plan says so{taken}.")
@@ -103,9 +116,6 @@ def _named_as_options(told: Mapping[str, Any]) -> Iterator[None]:
 
 def _answered(facts: dict[str, Any], out: Path | None, shown: Output) -> dict[str, Any]:
     """Writes the plan, and shows what was found."""
-    from securetm.reports.choosing import show_choice
-    from securetm.reports.files import write_report
-
     to = shown.results
     show_choice(facts, to)
     facts = {**facts, "passes": _passes(facts["plan"]) if facts["profile"] else None}
@@ -131,10 +141,6 @@ def _answered(facts: dict[str, Any], out: Path | None, shown: Output) -> dict[st
 
 def _passes(plan: str) -> int:
     """How many passes a run of this plan takes by courier."""
-    from securetm.federation.courier.passes import passes_of
-    from securetm.plans.agreement import agree
-    from securetm.plans.recommend import plan_from_tables
-
     return passes_of(agree(plan_from_tables(parsed_toml(plan.encode(), "the plan"), "the plan")))
 
 
@@ -160,8 +166,6 @@ def _from_file(answers: str | None) -> Mapping[str, Any]:
 
 def _complete(given: dict[str, Any], to: Output) -> dict[str, Any]:
     """The answers with nothing missing: asked for at a terminal, refused by name elsewhere."""
-    from securetm.cli.choose_dialog import asked, missing, unanswered
-
     left = missing(given)
     if sys.stdin.isatty():
         return asked(given, to.screen) if left else given
@@ -172,17 +176,6 @@ def _complete(given: dict[str, Any], to: Output) -> dict[str, Any]:
 
 def _check_so_far(given: Mapping[str, Any]) -> None:
     """Refuses an answer that is wrong whatever the others are, before these are asked for."""
-    from securetm.cli.choose_dialog import missing
-    from securetm.plans.profile_choice import (
-        COORDINATOR,
-        EXPLORE,
-        MOST_DOCUMENTS,
-        MOST_PARTIES,
-        NOBODY,
-        ORGANISATION,
-        Answers,
-    )
-
     fitting = {
         "parties": MOST_PARTIES,
         "documents": MOST_DOCUMENTS,
@@ -199,10 +192,6 @@ def _notes(
     corpus: str, person: str, language: str, document_length: float, epsilon: float | None, public: list[str]
 ) -> PlanNotes:
     """What the plan says beside the answers. What is not there is refused now, and not by the run that takes the plan."""
-    from securetm.corpus.languages import ENGLISH_CODE, language_code
-    from securetm.plans.schema import CorpusChoice
-    from securetm.reports.choosing import PlanNotes
-
     usual = CorpusChoice().source
     if corpus and corpus != usual and not Path(corpus).exists():
         raise NoSuchPath(corpus)
@@ -214,9 +203,6 @@ def _notes(
         raise BadSetting("", "--language", language, problem, instead="give english, german, or a file with one word a line")
     if epsilon is not None and not epsilon > 0:
         raise BadSetting("", "--epsilon", f"{epsilon:g}", "must be above 0")
-    from securetm.corpus.readers import Glance, glance
-    from securetm.corpus.records import Columns
-
     seen = glance(corpus, Columns(person=person or None)) if corpus and corpus != usual else Glance(None, False)
     spoken = "" if seen.language in (None, ENGLISH_CODE) or language else seen.language or ""
     why = _why_public(public, language)
@@ -226,8 +212,6 @@ def _notes(
 
 def _why_public(public: list[str], language: str) -> str:
     """Why the list of words in a file is public. Nothing else that a plan of `choose` starts from needs a reason."""
-    from securetm.corpus.languages import language_code
-
     given = declared(public)
     for name in given:
         problem = "is about nothing that this plan starts from: only a list of words in a file needs a reason"
@@ -238,11 +222,141 @@ def _why_public(public: list[str], language: str) -> str:
 
 
 def _chosen(given: Mapping[str, Any], notes: PlanNotes) -> dict[str, Any]:
-    from securetm.plans.profile_choice import Answers
-    from securetm.reports.choosing import chosen
-
     asked = from_table(Answers, given, "the answers")
     if asked.parties == 1 and asked.lookers:
         instead = "a federation needs two or more; one organisation that only tries takes --looks nobody"
         raise BadSetting("the answers", "parties", "1", "is nobody to be hidden from in a federation", instead=instead)
     return chosen(asked, notes)
+
+
+# ---- the questions, at a terminal -----------------------------------------------------------------------------------------
+
+Given = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ChoiceQuestion:
+    """One of the questions: the answer that it gives, how it is asked, and how what is typed is read."""
+
+    name: str  # of the answer
+    number: int  # of the question, of which some have two parts
+    text: str
+    options: Mapping[str, str]  # empty: a number is asked for
+    several: bool = False
+    least: int = 0
+    most: int = MOST_DOCUMENTS
+    if_looked_for: bool = False  # whether it means nothing where nobody looks
+    usual: int | None = None  # the answer of an option that was not given, where nobody can be asked
+
+    def asked(self, given: Given) -> bool:
+        """Whether it means anything after the answers so far."""
+        return not self.if_looked_for or NOBODY not in given.get("looks", ())
+
+    @property
+    def flag(self) -> str:
+        """The option that answers it."""
+        return "--" + self.name.replace("_", "-")
+
+    def read(self, typed: str, given: Given) -> Any:
+        """The answer, or a `ValueError` whose text says what is wrong."""
+        words = typed.replace(",", " " if self.options else "").split()
+        if not words:
+            raise ValueError("Please type an answer.")
+        return self._options(words) if self.options else self._number("".join(words), given)
+
+    def _options(self, words: Sequence[str]) -> Any:
+        names = tuple(self.options)
+        by_typing = {**{str(n): name for n, name in enumerate(names, 1)}, **{name: name for name in names}}
+        unknown = next((word for word in words if word.lower() not in by_typing), None)
+        if unknown is not None:
+            raise ValueError(f"{unknown!r} is none of the answers: type a number from 1 to {len(names)}.")
+        chosen = tuple(dict.fromkeys(by_typing[word.lower()] for word in words))
+        if len(chosen) > 1 and (NOBODY in chosen or not self.several):
+            raise ValueError("Only one answer, please." if not self.several else "Nobody, or somebody: not both.")
+        return chosen if self.several else chosen[0]
+
+    def _number(self, typed: str, given: Given) -> int:
+        bounds = {"colluding": given.get("parties", 1) - 1, "per_person": given.get("documents", self.most)}
+        most = bounds.get(self.name, self.most)
+        if not typed.isdecimal() or not self.least <= int(typed[:12]) <= most:
+            raise ValueError(f"Please type a whole number from {self.least} to {most:,}.")
+        return int(typed)
+
+
+QUESTIONS = (
+    ChoiceQuestion("parties", 1, "How many parties (organisations) take part?", {}, least=1, most=MOST_PARTIES),
+    ChoiceQuestion("documents", 1, "About how many documents have they in all?", {}, least=1),
+    ChoiceQuestion("per_person", 2, "At most how many documents are of one person? 0: they are not of persons.", {}),
+    ChoiceQuestion("purpose", 3, "What is the model for?", PURPOSES),
+    ChoiceQuestion(
+        "trainings",
+        3,
+        "How often will you train on the same documents, in all? What each training tells adds up. 1: once.",
+        {},
+        least=1,
+        most=MOST_TRAININGS,
+        usual=1,
+    ),
+    ChoiceQuestion("looks", 4, "Who might look for what is not theirs? Several are possible: 1 3", LOOKERS, several=True),
+    ChoiceQuestion("hide", 5, "What must they not find out? Several are possible.", SECRETS, several=True, if_looked_for=True),
+    ChoiceQuestion(
+        "breaks", 6, "Does anyone break the rules? Several are possible.", BREAKERS, several=True, if_looked_for=True
+    ),
+    ChoiceQuestion(
+        "colluding",
+        6,
+        "At most how many parties might work together against the others, or with the coordinator? 0: none.",
+        {},
+        if_looked_for=True,
+    ),
+)
+
+
+def missing(given: Given) -> tuple[ChoiceQuestion, ...]:
+    """The questions that still need an answer; what means nothing after a known answer is left out."""
+    return tuple(one for one in QUESTIONS if one.name not in given and one.asked(given))
+
+
+def unanswered(left: Sequence[ChoiceQuestion]) -> Mistake:
+    """The refusal of questions that nobody can be asked."""
+    return Mistake(
+        "{count:question has|questions have} no answer, and there is no terminal to ask at: {flags}",
+        hint="give these options, or --answers FILE with a TOML file of answers (`-` for standard input)",
+        count=len(left),
+        flags=" ".join(one.flag for one in left),
+    )
+
+
+def asked(given: Given, to: Console) -> Given:
+    """The answers, with those that are missing asked for at the terminal. `back` returns to the question before."""
+    answers, typed = dict(given), list[str]()
+    to.print("Type the number of an answer; `back` returns to the question before.")
+    while left := missing(answers):
+        answer = _answer(left[0], answers, to)
+        if answer is not None:
+            answers[left[0].name] = answer
+            typed.append(left[0].name)
+        elif typed:
+            del answers[typed.pop()]
+    return answers
+
+
+def _answer(question: ChoiceQuestion, given: Given, to: Console) -> Any:
+    """The answer to one question; None where somebody wants to go back."""
+    to.print(f"\n[bold]{question.number} of {QUESTIONS[-1].number}[/bold]  {escape(question.text)}")
+    options = Table.grid(Column(no_wrap=True), Column(style="bold", no_wrap=True), Column(), padding=(0, 2, 0, 0))
+    for number, (name, meaning) in enumerate(question.options.items(), 1):
+        options.add_row(f"  {number}", name, escape(meaning))
+    to.print(options, end="")
+    while True:
+        to.print("> ", end="")
+        typed = sys.stdin.readline()
+        if not typed:
+            to.print()
+            raise unanswered(missing(given))
+        if typed.strip().lower() == "back":
+            return None
+        try:
+            return question.read(typed, given)
+        except ValueError as wrong:
+            to.print(f"[yellow]{escape(str(wrong))}[/yellow]")

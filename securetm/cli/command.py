@@ -1,5 +1,8 @@
 """How a function becomes a command: its options, what it shows, its JSON document, its exit code.
 
+A parameter `Annotated[type, "Help."]` is an option; behind `ARGUMENT` it is an argument. Beside the help may stand other names
+(`"--name"`), and, in a mapping, anything more that typer knows of a parameter.
+
 A parameter that is a dataclass stands for one option of each of its fields. A parameter `Annotated[dict[str, Any],
 OptionsOf(schema)]` gets those of the schema's fields that were given. A parameter `Output` is where the command shows what it
 found; the command then takes `--json`, and what the function returns is the document.
@@ -13,12 +16,13 @@ import inspect
 import json
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from securetm.cli.options import ARGUMENT
 from securetm.data_classes import dataclass
 from securetm.foreign_text import json_text, printable
 from securetm.reports.files import output_named
@@ -27,7 +31,7 @@ from securetm.stages import ShownLate
 if TYPE_CHECKING:
     from securetm.reports.terminal import Bars, Screen
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and the tables on stderr.")]
+Json = Annotated[bool, "--json", "Print one JSON document on stdout, and the tables on stderr."]
 
 
 @dataclass
@@ -108,26 +112,31 @@ class OptionsOf:
 
 @dataclass(frozen=True)
 class Command:
-    """A command: what it does, its line in a list of commands, and the arguments of its example."""
+    """A command: what it does, the arguments of its example, and its line in the list of a group."""
 
     run: Callable[..., Any]
-    summary: str
     example: str
     name: str
+    summary: str
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         """As the function itself."""
         return self.run(*given, **named)
 
-    def add_to(self, app: typer.Typer, before: str) -> None:
+    def add_to(self, app: typer.Typer, before: str, summary: str = "") -> None:
         """Adds it to the commands that stand behind these words."""
         example = f"Example: {before} {self.name} {self.example}"
-        app.command(self.name, short_help=self.summary, epilog=example)(typed(self.run))
+        app.command(self.name, short_help=summary or self.summary, epilog=example)(typed(self.run))
 
 
-def command(summary: str, example: str, name: str = "") -> Callable[[Callable[..., Any]], Command]:
-    """Makes a function a command; its docstring is the help. It has the function's name where none is given."""
-    return lambda run: Command(run, summary, example, name or run.__name__.replace("_", "-"))
+def command(example: str) -> Callable[[Callable[..., Any]], Command]:
+    """Makes a function a command; its docstring is the help. `application.py` has its line in the list of all."""
+    return member("", example)
+
+
+def member(summary: str, example: str, name: str = "") -> Callable[[Callable[..., Any]], Command]:
+    """Makes a function a command of a group, which has the function's name where none is given."""
+    return lambda run: Command(run, example, name or run.__name__.replace("_", "-"), summary)
 
 
 @dataclass(frozen=True)
@@ -135,12 +144,12 @@ class Group:
     """Commands behind one word. Alone, the word prints their list, unless `about` does something else."""
 
     name: str
-    summary: str
     commands: Sequence[Command | Group]
     about: Callable[..., Any]  # its docstring is the help
     example: str = ""  # the arguments of another example than the first command's
+    summary: str = ""
 
-    def add_to(self, app: typer.Typer, before: str) -> None:
+    def add_to(self, app: typer.Typer, before: str, summary: str = "") -> None:
         """Adds them to the commands that stand behind these words."""
         own, words = typer.Typer(rich_markup_mode=None, add_completion=False), f"{before} {self.name}"
         first = self.commands[0]
@@ -148,7 +157,7 @@ class Group:
         own.callback(invoke_without_command=True, epilog=f"Example: {words} {example}")(typed(self.about))
         for one in self.commands:
             one.add_to(own, words)
-        app.add_typer(own, name=self.name, short_help=self.summary)
+        app.add_typer(own, name=self.name, short_help=summary or self.summary)
 
 
 def help_alone(context: typer.Context) -> None:
@@ -162,7 +171,8 @@ def typed(run: Callable[..., Any]) -> Callable[..., Any]:
     own = inspect.signature(run, eval_str=True).parameters
     spread = {name: _options(one) for name, one in own.items()}
     shows = next((name for name, one in own.items() if one.annotation is Output), "")
-    options = [option for each in spread.values() for option in each]
+    last = [*(spread[name] for name in spread if name != shows), spread.get(shows, [])]  # of the output: --json
+    options = [option.replace(annotation=_as_typer(option.annotation)) for each in last for option in each]
 
     @functools.wraps(run)
     def called(**given: Any) -> None:
@@ -204,6 +214,19 @@ def _options(one: inspect.Parameter) -> list[inspect.Parameter]:
             kind, default = Annotated[(inner | None, *more)], None
         found.append(inspect.Parameter(part.name, one.KEYWORD_ONLY, default=default, annotation=kind))
     return found
+
+
+def _as_typer(kind: Any) -> Any:
+    """An annotation with the option or argument that its texts and mappings say."""
+    inner, *parts = get_args(kind) if get_origin(kind) is Annotated else (kind,)
+    texts = [part for part in parts if isinstance(part, str)]
+    if not texts:
+        return kind
+    named = [text for text in texts if text.startswith("-")]
+    more = {name: value for part in parts if isinstance(part, Mapping) for name, value in part.items()}
+    said = next(text for text in texts if not text.startswith("-"))
+    made = typer.Argument(**more, help=said) if ARGUMENT in parts else typer.Option(*named, **more, help=said)
+    return Annotated[inner, made]
 
 
 def _value(one: inspect.Parameter, names: Sequence[str], given: dict[str, Any]) -> Any:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from securetm.cli.command import Group, Output, command, help_alone
-from securetm.cli.options import Text
+from securetm.cli.command import Group, Output, help_alone, member
+from securetm.cli.options import ARGUMENT, COLUMN, Text
 from securetm.cli.run import plan_settings
 from securetm.errors import NoSuchPath
 from securetm.settings import from_table, require
@@ -25,28 +25,25 @@ if TYPE_CHECKING:
 _MB = 1 << 20
 
 
-@command("Write documents to disk in blocks.", "notes.jsonl --out notes")
+@member("Write documents to disk in blocks.", "notes.jsonl --out notes")
 def build(
-    source: Annotated[str, typer.Argument(help="A file, a folder of .txt, or a folder of .parquet, .jsonl or .csv files.")],
-    out: Annotated[Path, typer.Option(help="Folder of the corpus; the folder of a build that was stopped goes on.")],
-    plan: Annotated[Path | None, typer.Option(help="A plan whose tokeniser and embeddings are used.")] = None,
-    text: Text = None,
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the label.")] = None,
-    party: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of who holds the document.")] = None,
-    date: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the date.")] = None,
-    person: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of whose document it is.")] = None,
-    embedding: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the embedding.")] = None,
-    id_: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="The column of the document's own id.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of the tokeniser, as tokeniser.name=value.")
-    ] = None,
-    memory: Annotated[
-        int | None, typer.Option(min=64, help="MB that the command may take in all, without a sentence model; usually 1024.")
-    ] = None,
-    block_documents: Annotated[int, typer.Option(min=1, help="Documents that are read at once; it changes answers.")] = 65_536,
-    shards: Annotated[int, typer.Option(min=0, help="Files; 0: one for 16 blocks. It changes no answer.")] = 0,
-    *,
     to: Output,
+    source: Annotated[str, ARGUMENT, "A file, a folder of .txt, or a folder of .parquet, .jsonl or .csv files."],
+    out: Annotated[Path, "Folder of the corpus; the folder of a build that was stopped goes on."],
+    plan: Annotated[Path | None, "A plan whose tokeniser and embeddings are used."] = None,
+    text: Text = None,
+    label: Annotated[str | None, "The column of the label.", COLUMN] = None,
+    party: Annotated[str | None, "The column of who holds the document.", COLUMN] = None,
+    date: Annotated[str | None, "The column of the date.", COLUMN] = None,
+    person: Annotated[str | None, "The column of whose document it is.", COLUMN] = None,
+    embedding: Annotated[str | None, "The column of the embedding.", COLUMN] = None,
+    id_: Annotated[str | None, "--id", "The column of the document's own id.", COLUMN] = None,
+    set_: Annotated[list[str] | None, "--set", "A setting of the tokeniser, as tokeniser.name=value."] = None,
+    memory: Annotated[
+        int | None, "MB that the command may take in all, without a sentence model; usually 1024.", {"min": 64}
+    ] = None,
+    block_documents: Annotated[int, "Documents that are read at once; it changes answers.", {"min": 1}] = 65_536,
+    shards: Annotated[int, "Files; 0: one for 16 blocks. It changes no answer.", {"min": 0}] = 0,
 ) -> dict[str, Any]:
     """Reads documents as a stream and writes them to disk in blocks, with their words counted.
 
@@ -82,12 +79,11 @@ def build(
     return facts
 
 
-@command("Say what a corpus on disk holds.", "notes")
+@member("Say what a corpus on disk holds.", "notes")
 def show(
-    folder: Annotated[Path, typer.Argument(help="A folder that `securetm corpus build` wrote.")],
-    verify: Annotated[bool, typer.Option("--verify", help="Read all documents, and compare them with their digests.")] = False,
-    *,
     to: Output,
+    folder: Annotated[Path, ARGUMENT, "A folder that `securetm corpus build` wrote."],
+    verify: Annotated[bool, "--verify", "Read all documents, and compare them with their digests."] = False,
 ) -> dict[str, Any]:
     """Says how many documents, words, blocks and files a corpus on disk has, with which settings it was built, and its digest.
 
@@ -104,20 +100,17 @@ def show(
     return facts
 
 
-@command("Make a public list of words and phrases.", "public.jsonl --out words.txt --phrases 200")
+@member("Make a public list of words and phrases.", "public.jsonl --out words.txt --phrases 200")
 def words(
-    source: Annotated[Path, typer.Argument(help="A public corpus: a file, or a folder of .txt.")],
-    out: Annotated[Path, typer.Option(help="File of the list, one word a line.")],
-    text: Text = None,
-    max_words: Annotated[int, typer.Option(min=2, help="Words, the most frequent ones.")] = 2000,
-    phrases: Annotated[int, typer.Option(min=0, help="Phrases of two words that occur together more often than chance.")] = 0,
-    max_share: Annotated[float, typer.Option(min=0, max=1, help="Leave out what is in more than this share.")] = 0.5,
-    min_documents: Annotated[int, typer.Option(min=1, help="Leave out what is in fewer documents.")] = 5,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of the tokeniser, as tokeniser.name=value.")
-    ] = None,
-    *,
     to: Output,
+    source: Annotated[Path, ARGUMENT, "A public corpus: a file, or a folder of .txt."],
+    out: Annotated[Path, "File of the list, one word a line."],
+    text: Text = None,
+    max_words: Annotated[int, "Words, the most frequent ones.", {"min": 2}] = 2000,
+    phrases: Annotated[int, "Phrases of two words that occur together more often than chance.", {"min": 0}] = 0,
+    max_share: Annotated[float, "Leave out what is in more than this share.", {"min": 0, "max": 1}] = 0.5,
+    min_documents: Annotated[int, "Leave out what is in fewer documents.", {"min": 1}] = 5,
+    set_: Annotated[list[str] | None, "--set", "A setting of the tokeniser, as tokeniser.name=value."] = None,
 ) -> dict[str, Any]:
     """Makes a list for --vocabulary from a public corpus, whose words and phrases it shows: never from a party's documents.
 
@@ -143,16 +136,15 @@ def words(
     return {"file": str(out), "words": len(listed) - joined, "phrases": joined}
 
 
-@command("Make word vectors that begin at seed words.", "seeds.txt --topics 20 --out seeded.vec")
+@member("Make word vectors that begin at seed words.", "seeds.txt --topics 20 --out seeded.vec")
 def seeds(
-    source: Annotated[Path, typer.Argument(help="Public seed words: a line for each topic, with blanks between words.")],
-    out: Annotated[Path, typer.Option(help="File of the vectors.")],
-    topics: Annotated[int, typer.Option(min=2, help="Topics in all; those beyond the lines are found among other words.")] = 20,
-    vectors: Annotated[str, typer.Option(help="What says which words are near: glove, minilm, a file or a folder.")] = "glove",
-    vocabulary: Annotated[str, typer.Option(help="Public words: a language, or a file, one a line.")] = "english",
-    most: Annotated[int, typer.Option("--max-words", min=2, help="Words of a language that get a vector.")] = 20_000,
-    *,
     to: Output,
+    source: Annotated[Path, ARGUMENT, "Public seed words: a line for each topic, with blanks between words."],
+    out: Annotated[Path, "File of the vectors."],
+    topics: Annotated[int, "Topics in all; those beyond the lines are found among other words.", {"min": 2}] = 20,
+    vectors: Annotated[str, "What says which words are near: glove, minilm, a file or a folder."] = "glove",
+    vocabulary: Annotated[str, "Public words: a language, or a file, one a line."] = "english",
+    most: Annotated[int, "--max-words", "Words of a language that get a vector.", {"min": 2}] = 20_000,
 ) -> dict[str, Any]:
     """Makes vectors for --start public --vectors FILE, so that each line of seed words is the beginning of a topic.
 
@@ -195,9 +187,9 @@ def _tokeniser(settings: dict[str, str]) -> Tokeniser:
 
 
 def _plan_in(path: Path, chosen: Mapping[str, Any]) -> Plan:
-    from securetm.plans.recommend import read_plan  # it brings the compiler of the models: 50 MB that documents may need
+    from securetm.plans.recommend import whole_plan  # it brings the compiler of the models: 50 MB that documents may need
 
-    return read_plan(path, chosen)
+    return whole_plan(path, chosen)
 
 
 def _embed(plan: Plan, bars: Bars) -> Embed | None:
@@ -236,7 +228,6 @@ def _about(context: typer.Context) -> None:
 
 corpus = Group(
     "corpus",
-    "Keep a corpus beyond memory on disk.",
     (build, show, words, seeds),
     _about,
     "build documents.jsonl --out documents",

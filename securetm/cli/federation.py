@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import shutil
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from securetm.cli import options
 from securetm.cli.command import Output, command
-from securetm.cli.operations.monitoring import Lines, Monitoring, monitored
-from securetm.cli.operations.monitoring import log as log_event
-from securetm.cli.options import PassphraseFile, Settings
+from securetm.cli.options import ARGUMENT, PROFILES, PassphraseFile, Settings
 from securetm.cli.run import plan_settings
+from securetm.data_classes import dataclass
 from securetm.errors import SecuretmError
+from securetm.foreign_text import printable
+from securetm.reports.files import StandardOutput
+from securetm.settings import require
 from securetm.wording import counted
 
 if TYPE_CHECKING:
@@ -39,11 +41,12 @@ if TYPE_CHECKING:
     from securetm.reports.federation import JoinScreen
     from securetm.trial.files import TrialFolder
 
+Told = Callable[[], tuple[str, bytes]]  # what a page is when it is asked for
 Courier = Annotated[
     str | None,
-    typer.Option(metavar="FOLDER", help="Exchange files in this folder or store (sftp://..., s3://...); open no connection."),
+    "Exchange files in this folder or store (sftp://..., s3://...); open no connection.",
+    {"metavar": "FOLDER"},
 ]
-_UNWATCHED = Monitoring()
 _LOOKS = 0.25  # seconds between two looks at the standing
 _LEDGER_LOOKS = 60  # looks between two at the ledger, which takes longer
 
@@ -51,20 +54,15 @@ _LEDGER_LOOKS = 60  # looks between two at the ledger, which takes longer
 # ---- init ------------------------------------------------------------------------------------------------------------
 
 
-@command("Write the files of a federation to try.", "trial")
+@command("trial")
 def init(
-    folder: Annotated[Path, typer.Argument(help="A folder that is empty or not there yet.")] = Path("trial"),
-    profile: Annotated[
-        str, typer.Option(help="Privacy profile; see `securetm explain`.", autocompletion=options.profiles)
-    ] = "masked",
-    rounds: Annotated[int, typer.Option(min=1, max=100_000, help="Most training rounds.")] = 40,
-    host: Annotated[
-        str, typer.Option(help="Where parties reach the coordinator; this machine, unless it is named.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the coordinator; 0: one that is free now.")] = 0,
-    run: Annotated[bool, typer.Option("--run", help="Run it, too: six processes, beside a simulation of the same.")] = False,
-    *,
     out: Output,
+    folder: Annotated[Path, ARGUMENT, "A folder that is empty or not there yet."] = Path("trial"),
+    profile: Annotated[str, "Privacy profile; see `securetm explain`.", PROFILES] = "masked",
+    rounds: Annotated[int, "Most training rounds.", {"min": 1, "max": 100_000}] = 40,
+    host: Annotated[str, "Where parties reach the coordinator; this machine, unless it is named."] = "127.0.0.1",
+    port: Annotated[int, "Port of the coordinator; 0: one that is free now.", {"min": 0, "max": 65_535}] = 0,
+    run: Annotated[bool, "--run", "Run it, too: six processes, beside a simulation of the same."] = False,
 ) -> dict[str, Any]:
     """Writes a plan, five parties with documents, keys and a signed roster: a federation to try on this machine.
 
@@ -103,16 +101,15 @@ def _run_trial(trial: TrialFolder, out: Output) -> dict[str, Any]:
 # ---- serve -----------------------------------------------------------------------------------------------------------
 
 
-@command("Coordinate separate organisations.", "plan.toml")
+@command("plan.toml")
 def serve(
-    plan: Annotated[Path, typer.Argument(help="The plan in TOML that all parties hold, with a section [coordinator].")],
+    out: Output,
+    plan: Annotated[Path, ARGUMENT, "The plan in TOML that all parties hold, with a section [coordinator]."],
     set_: Settings = None,
-    record: Annotated[bool, typer.Option("--record", help="Keep the content of every message, for an audit.")] = False,
-    log: Annotated[bool, typer.Option("--log", help="Print the log's JSON lines on stderr, instead of a dashboard.")] = False,
+    record: Annotated[bool, "--record", "Keep the content of every message, for an audit."] = False,
+    log: Annotated[bool, "--log", "Print the log's JSON lines on stderr, instead of a dashboard."] = False,
     courier: Courier = None,
     passphrase_file: PassphraseFile = None,
-    *,
-    out: Output,
 ) -> Mapping[str, Any]:
     """Coordinates a federation: waits for the parties of the roster, trains with them, and hands out the model.
 
@@ -145,10 +142,10 @@ def _coordinator_files(
     from securetm.cli.passphrases import passphrase_for
     from securetm.credentials.diagnosis import ending_soon, now_utc, said_of_build
     from securetm.credentials.keys import keep_out_of_core_dumps
-    from securetm.plans.recommend import read_plan
+    from securetm.plans.recommend import whole_plan
 
     keep_out_of_core_dumps()
-    chosen = read_plan(plan, plan_settings(set_ or []))  # a mistake in it is told at once; what follows takes seconds to load
+    chosen = whole_plan(plan, plan_settings(set_ or []))  # a mistake in it is told at once; what follows takes seconds to load
     from securetm.federation.coordinator.serving import CoordinatorFiles
     from securetm.reports.keys import show_warnings
 
@@ -205,17 +202,12 @@ def _terminated_like_ctrl_c() -> Iterator[None]:
 @contextmanager
 def _shown(choice: CoordinatorChoice, serving: Serving, out: Output, *, dashboard: bool) -> Iterator[None]:
     """Shows how the run stands: metrics, status page, and the terminal."""
-    from securetm.federation.coordinator.pages import LocalPages, RunMetrics, metrics_page
+    from securetm.federation.coordinator.pages import RunMetrics, metrics_page
     from securetm.reports.federation import live_picture, status_pages
 
     facts = serving.status.facts
-    with ExitStack() as opened:
-        if choice.metrics:
-            host, _, port = str(choice.metrics).rpartition(":")
-            pages = {"/metrics": metrics_page(RunMetrics(facts))}
-            opened.enter_context(LocalPages(pages, int(port), host or "127.0.0.1"))
-        if choice.status:
-            opened.enter_context(LocalPages(status_pages(facts), choice.status))
+    pages = metrics_page(RunMetrics(facts)), status_pages(facts)
+    with _served_pages(str(choice.metrics or ""), choice.status, *pages) as opened:
         if dashboard and out.screen.is_terminal:
             opened.enter_context(live_picture(out.screen, facts))
         elif dashboard:
@@ -223,24 +215,88 @@ def _shown(choice: CoordinatorChoice, serving: Serving, out: Output, *, dashboar
         yield
 
 
+@contextmanager
+def _served_pages(metrics: str, status: int, metrics_page: Told, status_pages: Mapping[str, Told]) -> Iterator[ExitStack]:
+    """Serves metrics at that port or address, and the status page at that port, as far as they are wanted."""
+    from securetm.federation.coordinator.pages import LocalPages
+
+    host, _, port = metrics.rpartition(":")
+    with ExitStack() as opened:
+        if metrics:
+            require(port.isascii() and port.isdigit(), "", "--metrics", metrics, "must be PORT or ADDRESS:PORT")
+            opened.enter_context(LocalPages({"/metrics": metrics_page}, int(port), host or "127.0.0.1"))
+        if status:
+            opened.enter_context(LocalPages(status_pages, status))
+        yield opened
+
+
 # ---- join ------------------------------------------------------------------------------------------------------------
 
 
-@command("Take part in a federation with your documents.", "PARTY.toml --dry-run")
+@dataclass(frozen=True)
+class Monitoring:
+    """Options of `join`, none of which tells anybody else."""
+
+    log: Annotated[bool, "--log", "Print a log in lines of JSON on stderr, instead of a panel."] = False
+    metrics: Annotated[str, "Where Prometheus finds metrics; on this machine.", {"metavar": "[ADDRESS:]PORT"}] = ""
+    status: Annotated[int, "Port of a status page on this machine; 0: none.", {"min": 0, "max": 65_535}] = 0
+
+
+_TOLD = {  # each event in words
+    "connected": "connected to the coordinator",
+    "lost": "connection lost: {reason}",
+    "not_connected": "not connected: {reason}",
+    "answered": "round {round}: answered {question} number {number}, {bytes:,} bytes",
+    "refused": "refused what the coordinator asked, which is told {name} and no more: {reason} ({hint})",
+    "failed": "failed here, and the coordinator is told nothing: {name}: {reason} ({hint})",
+}
+_ROUND_EVERY = 10.0  # seconds between two plain lines about answers
+
+
+class Lines:
+    """Tells each event in a line of words on standard error, or of JSON on standard output, from any thread."""
+
+    def __init__(self, *, as_json: bool = False) -> None:
+        self._json, self._last_round = as_json, 0.0
+
+    def tell(self, event: str, facts: Mapping[str, Any]) -> None:
+        """Prints one event."""
+        if self._json:
+            out = StandardOutput()
+            out.write(json.dumps({"event": event, **facts}, ensure_ascii=True) + "\n")
+            out.flush()
+        elif not self._too_soon(event):
+            sys.stderr.write(printable(_TOLD[event].format_map(facts)) + "\n")
+
+    def _too_soon(self, event: str) -> bool:
+        """Whether a line about an answer follows the last one too soon: thousands of lines help nobody."""
+        if event != "answered":
+            return False
+        now = time.monotonic()
+        if self._last_round and now - self._last_round < _ROUND_EVERY:
+            return True
+        self._last_round = now
+        return False
+
+
+def log_event(event: str, facts: Mapping[str, Any]) -> None:
+    """Writes one line. What may tell of documents is in none: `LOGGED` says what is."""
+    from securetm.federation.party.status import log_line
+
+    sys.stderr.write(log_line(event, facts) + "\n")
+    sys.stderr.flush()
+
+
+@command("PARTY.toml --dry-run")
 def join(
-    party: Annotated[Path, typer.Argument(help="The party's own file, PARTY.toml.")],
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be sent to whom and what it costs; send nothing.")
-    ] = False,
-    socket: Annotated[
-        Path | None, typer.Option(help="Answer on this Unix socket, for Flower's SuperNode, and dial nobody.")
-    ] = None,
-    for_group: Annotated[bool, typer.Option("--for-group", help="Let the group of the socket use it too.")] = False,
-    courier: Courier = None,
-    monitoring: Monitoring = _UNWATCHED,
-    passphrase_file: PassphraseFile = None,
-    *,
     out: Output,
+    party: Annotated[Path, ARGUMENT, "The party's own file, PARTY.toml."],
+    dry_run: Annotated[bool, "--dry-run", "Show what would be sent to whom and what it costs; send nothing."] = False,
+    socket: Annotated[Path | None, "Answer on this Unix socket, for Flower's SuperNode, and dial nobody."] = None,
+    for_group: Annotated[bool, "--for-group", "Let the group of the socket use it too."] = False,
+    courier: Courier = None,
+    monitoring: Monitoring = Monitoring(),
+    passphrase_file: PassphraseFile = None,
 ) -> dict[str, Any] | None:
     """Takes part in a federation with this organisation's documents, until the run ends or you leave.
 
@@ -340,7 +396,7 @@ def _joined(
             tell("started", {"party": joining.file.name, "federation": joining.roster.federation, "run": joining.run_name})
         carrier, courier = partial(_carrier, joining, status, *at), at[-1]
         again = ("securetm", "join", str(joining.file.path), "--courier", str(courier)) if courier else ()
-        with monitored(joining, status, monitoring):
+        with _monitored(joining, status, monitoring):
             report = _in_thread(lambda: take_part(joining, carrier, status, stop, again), lambda: _look(joining, status, shown))
         if monitoring.log:
             tell("finished", report)
@@ -353,6 +409,18 @@ def _joined(
 
         out.results.print(ended_panel(report))
     return report
+
+
+def party_facts(joining: Joining, status: JoinStatus) -> Callable[[], dict[str, Any]]:
+    """How the run stands, with what may stop it: the end of the certificate, and the room on the disk."""
+    from securetm.credentials.diagnosis import now_utc
+
+    until, home = joining.roster.member(joining.file.name).certificate.until, joining.home.path
+    return lambda: {
+        **status.facts(),
+        "certificate_seconds": (until - now_utc()).total_seconds(),
+        "disk_free_bytes": shutil.disk_usage(home).free,
+    }
 
 
 def _carrier(
@@ -373,6 +441,21 @@ def _carrier(
 
     agreed = Agreed(joining.agreement.digest, joining.agreement.profile.digest)
     return Dialer(*who, agreed, lambda: party.most_bytes, status)
+
+
+@contextmanager
+def _monitored(joining: Joining, status: JoinStatus, chosen: Monitoring) -> Iterator[None]:
+    """Serves metrics and the status page until the block ends."""
+    if not (chosen.metrics or chosen.status):
+        yield
+        return
+    from securetm.federation.coordinator.pages import PartyMetrics, metrics_page
+    from securetm.reports.federation import party_status_page, status_pages
+
+    facts = party_facts(joining, status)
+    pages = metrics_page(PartyMetrics(facts)), status_pages(facts, party_status_page)
+    with _served_pages(chosen.metrics, chosen.status, *pages):
+        yield
 
 
 def _in_thread(work: Callable[[], Mapping[str, Any]], look: Callable[[], None]) -> Mapping[str, Any]:
@@ -419,16 +502,13 @@ def _look(joining: Joining, status: JoinStatus, shown: JoinScreen | None) -> Non
 # ---- post ------------------------------------------------------------------------------------------------------------
 
 
-@command("Make one pass of a federation by courier.", "plan.toml --courier letters")
+@command("plan.toml --courier letters")
 def post(
-    file: Annotated[Path, typer.Argument(help="The coordinator's plan, or a party's PARTY.toml.")],
-    courier: Annotated[
-        str, typer.Option(metavar="FOLDER", help="The folder or store (sftp://..., s3://...) in which the letters lie.")
-    ],
+    out: Output,
+    file: Annotated[Path, ARGUMENT, "The coordinator's plan, or a party's PARTY.toml."],
+    courier: Annotated[str, "The folder or store (sftp://..., s3://...) in which the letters lie.", {"metavar": "FOLDER"}],
     set_: Settings = None,
     passphrase_file: PassphraseFile = None,
-    *,
-    out: Output,
 ) -> dict[str, Any]:
     """Takes in the letters that are there, answers them, puts the answers out, and says whose letters are awaited.
 
@@ -490,11 +570,10 @@ def _post_of_coordinator(
 # ---- health ----------------------------------------------------------------------------------------------------------
 
 
-@command("Say whether a member's process works.", "plan.toml")
+@command("plan.toml")
 def health(
-    file: Annotated[Path, typer.Argument(help="The coordinator's plan, or a party's PARTY.toml.", envvar="SECURETM_FILE")],
-    *,
     out: Output,
+    file: Annotated[Path, ARGUMENT, "The coordinator's plan, or a party's PARTY.toml.", {"envvar": "SECURETM_FILE"}],
 ) -> dict[str, Any]:
     """Says whether the process of this file works; exits 3 if it does not. For monitors of containers and services.
 
@@ -503,11 +582,11 @@ def health(
     """
     from securetm.federation.health import check_works
     from securetm.plans.party_file import PartyFile
-    from securetm.plans.recommend import read_plan
+    from securetm.plans.recommend import whole_plan
     from securetm.settings import read_toml
 
     tables = read_toml(file)
     role = "party" if "data" in tables else "coordinator"
-    _ = PartyFile.read(file) if role == "party" else read_plan(file, {})  # a file with a mistake is told with all its mistakes
+    _ = PartyFile.read(file) if role == "party" else whole_plan(file, {})  # a file with a mistake is told with all its mistakes
     out.results.print(check_works(file, tables), markup=False)
     return {"file": str(file), "role": role, "works": True}

@@ -69,12 +69,18 @@ def _run(arguments: list[str], debug: bool) -> int:
     # by version, typer has a copy of click or depends on it, so the base class of misuses is found through one of them
     misused: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
-        code = commands(arguments[0])(arguments, prog_name="securetm", standalone_mode=False)
+        code = commands(_meant(arguments))(arguments, prog_name="securetm", standalone_mode=False)
     except misused as misuse:
         return _report(_sentence(misuse), _help_hint(misuse), _MISUSE, debug)
     except typer.Abort:
         return _interrupted(debug)
     return _interrupted(debug) if code == _INTERRUPTED else int(code or 0)
+
+
+def _meant(arguments: list[str]) -> str:
+    """The command, also of a line that a shell completes, where its name stands there whole."""
+    typed = f"{os.environ.get('COMP_WORDS') or os.environ.get('_TYPER_COMPLETE_ARGS') or ''}.".split()
+    return typed[1] if len(typed) > 2 else arguments[0]
 
 
 def _works(arguments: list[str]) -> bool:

@@ -11,6 +11,8 @@ from typing import Annotated, Any
 import typer
 
 RUNS = Path("runs")
+ARGUMENT = object()  # stands in the annotation of what is no option
+COLUMN, FILE = {"metavar": "COLUMN"}, {"metavar": "FILE"}
 _RECORDS = ("run.json", "report.json")  # of a run here, and of what a party has of one
 
 
@@ -60,15 +62,16 @@ def _begun(names: Any, incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-Run = Annotated[Path, typer.Argument(help="The folder of a finished run.", autocompletion=run_folders)]
-Text = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the text, unless it is called so.")]
-ProfileName = Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml.", autocompletion=profiles)]
-Settings = Annotated[list[str] | None, typer.Option("--set", help="Any setting of a plan, as section.name=value.")]
+PROFILES, MODELS, THREATS, FOLDERS, NAMES = (
+    {"autocompletion": offered} for offered in (profiles, models, threat_models, run_folders, run_names)
+)
+Run = Annotated[Path, ARGUMENT, "The folder of a finished run.", FOLDERS]
+Text = Annotated[str | None, "The column of the text, unless it is called so.", COLUMN]
+ProfileName = Annotated[str, ARGUMENT, "A profile's name, or a file ending in .toml.", PROFILES]
+Settings = Annotated[list[str] | None, "--set", "Any setting of a plan, as section.name=value."]
 Home = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="The home of the keys; else the one in $XDG_DATA_HOME/securetm that is meant."),
+    Path | None, "The home of the keys; else the one in $XDG_DATA_HOME/securetm that is meant.", {"metavar": "FOLDER"}
 ]
 PassphraseFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="A file with the keys' passphrase; else $SECURETM_PASSPHRASE, or the terminal asks."),
+    Path | None, "A file with the keys' passphrase; else $SECURETM_PASSPHRASE, or the terminal asks.", FILE
 ]

@@ -5,31 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from securetm.cli import options
 from securetm.cli.command import Output, command
-from securetm.cli.options import ProfileName
+from securetm.cli.options import ARGUMENT, MODELS, PROFILES, THREATS, ProfileName
 
 _USUAL_PARTIES = 5
-Parties = Annotated[
-    int | None, typer.Option(min=1, max=100_000, help="How many parties; if not given, 5 or as many as it needs.")
-]
+Parties = Annotated[int | None, "How many parties; if not given, 5 or as many as it needs.", {"min": 1, "max": 100_000}]
 
 
-@command("Say who sees what under a profile.", "open")
+@command("open")
 def explain(
+    out: Output,
     profiles: Annotated[
         list[str],
-        typer.Argument(
-            metavar="PROFILE...",
-            help="A profile's name, or a file ending in .toml; several: side by side.",
-            autocompletion=options.profiles,
-        ),
+        ARGUMENT,
+        "A profile's name, or a file ending in .toml; several: side by side.",
+        PROFILES,
+        {"metavar": "PROFILE..."},
     ],
     parties: Parties = None,
-    *,
-    out: Output,
 ) -> dict[str, Any]:
     """Says who sees what under a profile, what protects it, and what is spent."""
     from securetm.errors import BadSetting
@@ -51,17 +44,13 @@ def explain(
     return facts
 
 
-@command("Show profiles side by side.", "masked dp-distributed")
+@command("masked dp-distributed")
 def compare_profiles(
+    out: Output,
     profiles: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PROFILE...", help="Two names or more, or files ending in .toml.", autocompletion=options.profiles
-        ),
+        list[str], ARGUMENT, "Two names or more, or files ending in .toml.", PROFILES, {"metavar": "PROFILE..."}
     ],
     parties: Parties = None,
-    *,
-    out: Output,
 ) -> dict[str, Any]:
     """Shows profiles side by side, one row a question: who sees what, unit and epsilon, quality, rounds, bytes.
 
@@ -79,26 +68,15 @@ def _side_by_side(profiles: list[str], parties: int | None, out: Output) -> dict
     return facts
 
 
-@command("Name every gap of a profile.", "open --model prodlda")
+@command("open --model prodlda")
 def check(
-    profile: Annotated[
-        str,
-        typer.Argument(
-            help="A profile's name, or a file ending in .toml: of a profile, or a plan.", autocompletion=options.profiles
-        ),
-    ],
-    model: Annotated[
-        str | None,
-        typer.Option(help="Check it for this topic model too; a plan names its own.", autocompletion=options.models),
-    ] = None,
-    threat_model: Annotated[
-        str | None, typer.Option(help="Another threat model than the profile's own.", autocompletion=options.threat_models)
-    ] = None,
-    parties: Annotated[
-        int | None, typer.Option(min=1, max=100_000, help="How many parties take part; if not given, as the plan says, or 5.")
-    ] = None,
-    *,
     out: Output,
+    profile: Annotated[str, ARGUMENT, "A profile's name, or a file ending in .toml: of a profile, or a plan.", PROFILES],
+    model: Annotated[str | None, "Check it for this topic model too; a plan names its own.", MODELS] = None,
+    threat_model: Annotated[str | None, "Another threat model than the profile's own.", THREATS] = None,
+    parties: Annotated[
+        int | None, "How many parties take part; if not given, as the plan says, or 5.", {"min": 1, "max": 100_000}
+    ] = None,
 ) -> dict[str, Any]:
     """Refuses an unsound choice and names every gap; exits 1 if there is one."""
     from securetm.federation.soundness import against, check_plan, plan_to_check
@@ -126,19 +104,17 @@ def check(
     return {**facts, "profile": profile, "sound": not facts["gaps"]}
 
 
-@command("Say what is promised against each adversary, what tried it, and what came out.", "masked")
+@command("masked")
 def threats(
+    out: Output,
     profile: ProfileName,
-    every: Annotated[bool, typer.Option("--all", help="Every threat model, beside the profile's own.")] = False,
+    every: Annotated[bool, "--all", "Every threat model, beside the profile's own."] = False,
     parties: Annotated[
-        int | None,
-        typer.Option(min=2, max=100_000, help="How many parties take part; if not given, 5, or as many as it needs."),
+        int | None, "How many parties take part; if not given, 5, or as many as it needs.", {"min": 2, "max": 100_000}
     ] = None,
     evidence: Annotated[
-        Path | None, typer.Option(exists=True, file_okay=False, help="Another folder of kept results than audits/evidence.")
+        Path | None, "Another folder of kept results than audits/evidence.", {"exists": True, "file_okay": False}
     ] = None,
-    *,
-    out: Output,
 ) -> dict[str, Any]:
     """Says what is required against each adversary, who claims it, what tried it and with what result.
 
@@ -154,7 +130,7 @@ def threats(
     return facts
 
 
-@command("List every part that can be named.", "--json")
+@command("--json")
 def parts(out: Output) -> dict[str, Any]:
     """Lists models, mechanisms, aggregations, attacks and corpus readers by name, those of installed packages too.
 

@@ -8,11 +8,8 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
-import typer
-
-from securetm.cli import options
 from securetm.cli.command import OptionsOf, Output, command
-from securetm.cli.options import RUNS, Settings
+from securetm.cli.options import ARGUMENT, COLUMN, FOLDERS, MODELS, PROFILES, RUNS, Settings
 from securetm.data_classes import dataclass, replace
 from securetm.errors import BadSetting, Failed
 from securetm.wording import counted
@@ -33,126 +30,112 @@ _NOISE_FOLLOWS_FROM = ("privacy.epsilon", "privacy.delta", "training.rounds")  #
 
 
 @dataclass(frozen=True)
-class PlanOptions:
-    """The settings of a plan that have an option of their own; beside each option stands the setting."""
+class Sets:
+    """The setting of a plan that an option gives."""
 
-    profile: Annotated[
-        str, typer.Option(help="Privacy profile; see `securetm explain`.", autocompletion=options.profiles), "profile"
-    ]
-    model: Annotated[str, typer.Option(help="Topic model.", autocompletion=options.models), "model.name"]
-    topics: Annotated[int, typer.Option(help="Number of topics."), "model.n_topics"]
-    rounds: Annotated[int, typer.Option(help="Most training rounds."), "training.rounds"]
-    epochs: Annotated[
-        float, typer.Option(help="Passes over the training documents, where their number is public."), "training.epochs"
-    ]
-    stop: Annotated[str, typer.Option(help="End by: rounds, weights or held_out."), "training.stop"]
-    local_epochs: Annotated[
-        int, typer.Option(help="Epochs at each party per round; 0: a gradient per batch."), "model.local_epochs"
-    ]
-    seed: Annotated[int, typer.Option(help="Public seed of batches and model noise."), "seed"]
-    corpus: Annotated[str, typer.Option(help="Documents: a file, a folder of .txt, or `docstrings`."), "corpus.source"]
-    text: Annotated[str, typer.Option(metavar="COLUMN", help="The column of the text, unless it is called so."), "corpus.text"]
-    label: Annotated[str, typer.Option(metavar="COLUMN", help="The column of the label."), "corpus.label"]
-    party: Annotated[str, typer.Option(metavar="COLUMN", help="The column of who holds the document."), "corpus.party"]
-    date: Annotated[str, typer.Option(metavar="COLUMN", help="The column of the date."), "corpus.date"]
-    person: Annotated[
-        str,
-        typer.Option(metavar="COLUMN", help="The column of whose document it is; a budget then protects persons."),
-        "corpus.person",
-    ]
-    embedding: Annotated[str, typer.Option(metavar="COLUMN", help="The column of the embedding."), "corpus.embedding"]
-    id_: Annotated[str, typer.Option("--id", metavar="COLUMN", help="The column of the document's own id."), "corpus.id"]
-    partition: Annotated[str, typer.Option(help="Who holds what: column, equal or dirichlet."), "corpus.partition"]
-    parties: Annotated[int, typer.Option(help="Number of parties, where documents are dealt out."), "corpus.parties"]
+    setting: str
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """The settings of a plan that have an option of their own."""
+
+    profile: Annotated[str, "Privacy profile; see `securetm explain`.", PROFILES, Sets("profile")]
+    model: Annotated[str, "Topic model.", MODELS, Sets("model.name")]
+    topics: Annotated[int, "Number of topics.", Sets("model.n_topics")]
+    rounds: Annotated[int, "Most training rounds.", Sets("training.rounds")]
+    epochs: Annotated[float, "Passes over the training documents, where their number is public.", Sets("training.epochs")]
+    stop: Annotated[str, "End by: rounds, weights or held_out.", Sets("training.stop")]
+    local_epochs: Annotated[int, "Epochs at each party per round; 0: a gradient per batch.", Sets("model.local_epochs")]
+    seed: Annotated[int, "Public seed of batches and model noise.", Sets("seed")]
+    corpus: Annotated[str, "Documents: a file, a folder of .txt, or `docstrings`.", Sets("corpus.source")]
+    text: Annotated[str, "The column of the text, unless it is called so.", COLUMN, Sets("corpus.text")]
+    label: Annotated[str, "The column of the label.", COLUMN, Sets("corpus.label")]
+    party: Annotated[str, "The column of who holds the document.", COLUMN, Sets("corpus.party")]
+    date: Annotated[str, "The column of the date.", COLUMN, Sets("corpus.date")]
+    person: Annotated[str, "The column of whose document it is; a budget then protects persons.", COLUMN, Sets("corpus.person")]
+    embedding: Annotated[str, "The column of the embedding.", COLUMN, Sets("corpus.embedding")]
+    id_: Annotated[str, "--id", "The column of the document's own id.", COLUMN, Sets("corpus.id")]
+    partition: Annotated[str, "Who holds what: column, equal or dirichlet.", Sets("corpus.partition")]
+    parties: Annotated[int, "Number of parties, where documents are dealt out.", Sets("corpus.parties")]
     vocabulary: Annotated[
         str,
-        typer.Option(
-            help="Public words: a language, such as english, or a file, one a line; english+private adds the parties'."
-        ),
-        "vocabulary.file",
+        "Public words: a language, such as english, or a file, one a line; english+private adds the parties'.",
+        Sets("vocabulary.file"),
     ]
-    decoder: Annotated[
-        str, typer.Option(help="Of prodlda: full, or embedded, through frozen public word vectors."), "model.decoder"
-    ]
+    decoder: Annotated[str, "Of prodlda: full, or embedded, through frozen public word vectors.", Sets("model.decoder")]
     start: Annotated[
         str,
-        typer.Option(help="Begin at topics of word vectors (public), of pairs of words asked for first (moments), or plain."),
-        "training.start",
+        "Begin at topics of word vectors (public), of pairs of words asked for first (moments), or plain.",
+        Sets("training.start"),
     ]
     vectors: Annotated[
         str,
-        typer.Option(metavar="SOURCE", help="Vectors of a public start: glove, minilm, a file, or a sentence model's folder."),
-        "training.vectors",
+        "Vectors of a public start: glove, minilm, a file, or a sentence model's folder.",
+        {"metavar": "SOURCE"},
+        Sets("training.vectors"),
     ]
-    epsilon: Annotated[
-        float, typer.Option(help="Privacy budget of the run; the noise is made to last all rounds."), "privacy.epsilon"
-    ]
+    epsilon: Annotated[float, "Privacy budget of the run; the noise is made to last all rounds.", Sets("privacy.epsilon")]
 
 
-@command("Train a federation on this machine.", "--rounds 20 --topics 5")
+@dataclass(frozen=True)
+class Carrying:
+    """How a run is carried out, which no plan says."""
+
+    ledgers: Annotated[Path | None, "Folder of ledgers of the documents, for all runs; without it, a trial's budget."] = None
+    engine: Annotated[str | None, "What computes the parties' answers, one party after the other: in-process, pool or ray."] = (
+        None
+    )
+    workers: Annotated[
+        int | None, "Worker processes: of the engine, or without one for the parties.", {"min": 1, "max": 256}
+    ] = None
+    record: Annotated[bool, "--record", "Keep the content of every message, for an audit."] = False
+    comparison: Annotated[bool, "--comparison/--no-comparison", "Also train each party alone, to compare."] = True
+
+    def computing(self) -> tuple[Engine, int]:
+        """The engine, and how many processes the parties are spread over: where there is an engine, `workers` are its own."""
+        from securetm.engines import IN_PROCESS, EngineChoice
+
+        own = self.engine not in (None, IN_PROCESS)
+        table = {"kind": self.engine or IN_PROCESS, **({"workers": self.workers} if own and self.workers else {})}
+        return EngineChoice.of(table).make(), 1 if own else self.workers or 1
+
+
+@command("--rounds 20 --topics 5")
 def run(
-    plan: Annotated[
-        Path | None, typer.Argument(help="A plan in TOML; without one, the docstrings of installed packages.")
-    ] = None,
+    to: Output,
+    plan: Annotated[Path | None, ARGUMENT, "A plan in TOML; without one, the docstrings of installed packages."] = None,
     given: Annotated[dict[str, Any] | None, OptionsOf(PlanOptions)] = None,
-    ledgers: Annotated[
-        Path | None,
-        typer.Option(help="Folder of ledgers of the documents, for all runs; without it, a trial's budget."),
-    ] = None,
     public: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="INPUT=WHY",
-            help="Why a file without an origin is public: vocabulary, continue_from, stop_words, vectors, embeddings.",
-        ),
+        "Why a file without an origin is public: vocabulary, continue_from, stop_words, vectors, embeddings.",
+        {"metavar": "INPUT=WHY"},
     ] = None,
     set_: Settings = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; must not hold one yet.")] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(help="Go on with the run in this folder, which was interrupted.", autocompletion=options.run_folders),
-    ] = None,
+    out: Annotated[Path | None, "Folder of the run; must not hold one yet."] = None,
+    resume: Annotated[Path | None, "Go on with the run in this folder, which was interrupted.", FOLDERS] = None,
     continue_: Annotated[
         Path | None,
-        typer.Option(
-            "--continue",
-            help="Train on from the model of this finished run: topics keep their numbers and labels.",
-            autocompletion=options.run_folders,
-        ),
+        "--continue",
+        "Train on from the model of this finished run: topics keep their numbers and labels.",
+        FOLDERS,
     ] = None,
-    engine: Annotated[
-        str | None, typer.Option(help="What computes the parties' answers, one party after the other: in-process, pool or ray.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, max=256, help="Worker processes: of the engine, or without one for the parties.")
-    ] = None,
-    record: Annotated[bool, typer.Option("--record", help="Keep the content of every message, for an audit.")] = False,
-    comparison: Annotated[
-        bool, typer.Option("--comparison/--no-comparison", help="Also train each party alone, to compare.")
-    ] = True,
-    *,
-    to: Output,
+    how: Carrying = Carrying(),
 ) -> None:
     """Trains one topic model over the documents of several parties, on this machine."""
     overrides = chosen(given or {}) | declared(public or []) | plan_settings(set_ or [])
     if continue_ is not None:
-        from securetm.plans.recommend import settings_to_go_on
-        from securetm.runs.finished import FinishedRun, model_of
+        overrides = _continued(continue_, overrides, has_plan=plan is not None)
+    if resume is not None and (plan is not None or overrides or out or how.ledgers or how.record):
+        beside = str(plan or out or how.ledgers or ", ".join(overrides) or "--record")
+        raise BadSetting("securetm run", "--resume", str(resume), f"goes on with its own plan, so {beside} cannot be given too")
+    with to.busy("getting ready"):  # libraries are loaded and the plan is checked, which takes seconds
+        from securetm.federation.folder import PLAN, RUN, reopen
 
-        finished = FinishedRun.open(continue_)
-        usual = settings_to_go_on(finished.plan, own_corpus=any(name.startswith("corpus.") for name in overrides))
-        if finished.plan.privacy.epsilon and not overrides.keys().isdisjoint(_NOISE_FOLLOWS_FROM):
-            usual = {name: value for name, value in usual.items() if name not in ("privacy.noise", "privacy.words")}
-        if overrides.get("model.name", finished.plan.model.name) != finished.plan.model.name:
-            usual = {name: value for name, value in usual.items() if not name.startswith("model.")}
-        overrides = {
-            **(usual if plan is None else {}),
-            **overrides,
-            "training.continue_from": str(model_of(continue_).resolve()),
-        }
-    _check_resume(resume, plan, overrides, out or ledgers, record)
-    resume, plan, out = _where_to_go_on(resume, plan, out)
-    result = _run(resume, plan, overrides, (out, ledgers), (engine, workers), (record, comparison), to)
+        if resume is not None and not (resume / RUN).is_file() and (resume / PLAN).is_file():
+            plan, out, resume = resume / PLAN, resume, None  # it was stopped while its documents were read: it begins again
+        what = reopen(resume) if resume is not None else agreed(plan, overrides, out, to)
+    result = train(what, how, to)
     to.document(result)
     if not result["rounds"]:
         raise Failed(
@@ -161,13 +144,29 @@ def run(
             "NAME` what one round costs",
             path=result["directory"],
         )
-    if _paid_for_less_than_a_guess(result):
-        to.exit_code = 1
+    paid = any(spent["epsilon"] is not None for spent in result["spent"])
+    worse = (result.get("baseline") or {}).get("worse_than_uniform")
+    to.exit_code = 1 if paid and worse else 0  # a budget was spent on less than a guess
+
+
+def _continued(run: Path, overrides: dict[str, Any], *, has_plan: bool) -> dict[str, Any]:
+    """The settings with which a run goes on from the model of another: as that one had them, unless a plan says others."""
+    from securetm.plans.recommend import settings_to_go_on
+    from securetm.runs.finished import FinishedRun, model_of
+
+    plan = FinishedRun.open(run).plan
+    usual = settings_to_go_on(plan, own_corpus=any(name.startswith("corpus.") for name in overrides))
+    if plan.privacy.epsilon and not overrides.keys().isdisjoint(_NOISE_FOLLOWS_FROM):
+        usual = {name: value for name, value in usual.items() if name not in ("privacy.noise", "privacy.words")}
+    if overrides.get("model.name", plan.model.name) != plan.model.name:
+        usual = {name: value for name, value in usual.items() if not name.startswith("model.")}
+    return {**({} if has_plan else usual), **overrides, "training.continue_from": str(model_of(run).resolve())}
 
 
 def settings_of_options() -> dict[str, str]:
     """The settings of a plan that have an option, by the option's parameter."""
-    return {name: kind.__metadata__[1] for name, kind in get_type_hints(PlanOptions, include_extras=True).items()}
+    kinds = get_type_hints(PlanOptions, include_extras=True)
+    return {name: kind.__metadata__[-1].setting for name, kind in kinds.items()}
 
 
 def option_for(where: str, setting: str) -> str:
@@ -201,41 +200,17 @@ def chosen(given: Mapping[str, Any]) -> dict[str, Any]:
     return found | ({"vocabulary.source": "joint" if str(listed).endswith("+private") else "file"} if listed else {})
 
 
-def _run(
-    resume: Path | None,
-    plan: Path | None,
-    overrides: dict[str, Any],
-    places: tuple[Path | None, Path | None],
-    computing: tuple[str | None, int | None],
-    choices: tuple[bool, bool],
-    out: Output,
-) -> dict[str, Any]:
-    with out.busy("getting ready"):  # libraries are loaded and the plan is checked, which takes seconds
-        from securetm.federation.folder import reopen
-
-        what = reopen(resume) if resume is not None else agreed(plan, overrides, places[0], out)
-    return train(what, places[1], computing, choices, out)
-
-
-def train(
-    what: RunFolder | Wanted,
-    ledgers: Path | None,
-    computing: tuple[str | None, int | None],
-    choices: tuple[bool, bool],
-    out: Output,
-    *,
-    shown: bool = True,
-) -> dict[str, Any]:
+def train(what: RunFolder | Wanted, how: Carrying, out: Output, *, shown: bool = True) -> dict[str, Any]:
     """Trains a run that is to begin or to go on, and shows what came out."""
     from securetm.federation.simulation.simulation import execute
     from securetm.reports.runs import show_run
     from securetm.reports.statement.write import write_release
 
-    kind, workers = _computing(*computing)
+    kind, workers = how.computing()
     with out.bars() as bars:
-        folder = _begun(what, ledgers, choices[0], bars, out.screen) if isinstance(what, Wanted) else what
+        folder = _begun(what, how, bars, out.screen) if isinstance(what, Wanted) else what
         with closing(kind) as engine:
-            result = execute(folder, bars, workers=workers, comparison=choices[1], engine=engine)
+            result = execute(folder, bars, workers=workers, comparison=how.comparison, engine=engine)
     if result["rounds"]:
         write_release(folder.path)
     if shown:
@@ -244,7 +219,7 @@ def train(
     return result
 
 
-def _begun(wanted: Wanted, ledgers: Path | None, record: bool, bars: Bars, to: Console) -> RunFolder:
+def _begun(wanted: Wanted, how: Carrying, bars: Bars, to: Console) -> RunFolder:
     """Reads the documents, and begins the run in its folder, which holds the plan from the first second."""
     from securetm.federation.budget.forecast import (
         check_words,
@@ -264,7 +239,7 @@ def _begun(wanted: Wanted, ledgers: Path | None, record: bool, bars: Bars, to: C
     from securetm.reports.forecast import before_a_run
 
     agreement, plan = wanted.agreement, wanted.agreement.plan
-    alone = ledgers is None and not record  # a plan does not say where ledgers lie, so nobody could go on with it
+    alone = how.ledgers is None and not how.record  # a plan does not say where ledgers lie, so nobody could go on with it
     with announced(wanted.path, Recommendation(plan, wanted.why)) if alone else nullcontext():
         corpora = corpora_of(plan, bars)
         _check_as_many(plan, len(corpora))
@@ -274,11 +249,11 @@ def _begun(wanted: Wanted, ledgers: Path | None, record: bool, bars: Bars, to: C
         if expected is not None:
             to.print(expected_in_words(expected, plan.vocabulary.file), markup=False)
         check_floor(agreement, len(corpora))
-        if ledgers is None:  # else the ledgers of the documents say what may be spent
+        if how.ledgers is None:  # else the ledgers of the documents say what may be spent
             check_affords_a_round(agreement, len(corpora))
         if (needed := check_words(agreement, corpora)) is not None:
             to.print(f"Note: {in_words(needed)}.")
-        folder = begin(wanted.path, plan, corpora, with_content=record, ledgers=ledgers, why=wanted.why)
+        folder = begin(wanted.path, plan, corpora, with_content=how.record, ledgers=how.ledgers, why=wanted.why)
     if hides_documents(folder.agreement.budget):
         told = forecast_of(folder.agreement, len(corpora))
         to.print(before_a_run(told, why_no_forecast(folder.agreement)), markup=False)
@@ -296,21 +271,6 @@ class Wanted:
     why: Mapping[str, str]
 
 
-def _computing(engine: str | None, workers: int | None) -> tuple[Engine, int]:
-    """The engine, and how many processes the parties are spread over: where there is an engine, `workers` are its own."""
-    from securetm.engines import IN_PROCESS, EngineChoice
-
-    own = engine not in (None, IN_PROCESS)
-    table = {"kind": engine or IN_PROCESS, **({"workers": workers} if own and workers else {})}
-    return EngineChoice.of(table).make(), 1 if own else workers or 1
-
-
-def _paid_for_less_than_a_guess(result: Mapping[str, Any]) -> bool:
-    """Whether a budget was spent on a model that is worse than a uniform guess."""
-    paid = any(spent["epsilon"] is not None for spent in result["spent"])
-    return paid and bool((result.get("baseline") or {}).get("worse_than_uniform"))
-
-
 def agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None, to: Output) -> Wanted:
     """The agreement and the folder of a new run, both checked before documents are trained on, and why settings were chosen.
 
@@ -322,12 +282,12 @@ def agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None, to: O
     from securetm.federation.sources import columns_of, foreign_language, language_said, language_taken
     from securetm.plans.agreement import agree
     from securetm.plans.profiles import ProfileFile
-    from securetm.plans.recommend import read_request
+    from securetm.plans.recommend import recommended_for
 
     if plan is not None and is_corpus(plan):
         instead = f"give documents with --corpus {plan}; a plan is a file of settings that ends in .toml"
         raise BadSetting("securetm run", "PLAN", str(plan), "holds documents and is no plan", instead=instead)
-    found = read_request(plan, overrides)
+    found = recommended_for(plan, overrides)
     chosen = found.plan
     if chosen.corpus.partition != "column":
         _check_as_many(chosen, chosen.corpus.parties)
@@ -339,7 +299,7 @@ def agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None, to: O
         is_open = _language_is_open(found) and (seen.surely or budget is None)
         to.note(language_said(seen.language, chosen, taken=is_open))
         if is_open:
-            found = read_request(plan, {**overrides, "tokeniser.stop_words": seen.language})
+            found = recommended_for(plan, {**overrides, "tokeniser.stop_words": seen.language})
             found = replace(found, why={**found.why, "tokeniser.stop_words": language_taken(seen.language)})
     agreement = agree(chosen := found.plan)
     check_answerable(agreement, agreement.profile.minimum_parties)
@@ -406,15 +366,6 @@ def _warn_of_long_sentences(plan: Plan, corpora: Mapping[str, Corpus], to: Conso
         )
 
 
-def _where_to_go_on(resume: Path | None, plan: Path | None, out: Path | None) -> tuple[Path | None, Path | None, Path | None]:
-    """A run that was stopped while its documents were read begins again, by the plan in its folder."""
-    from securetm.federation.folder import PLAN, RUN
-
-    if resume is None or (resume / RUN).is_file() or not (resume / PLAN).is_file():
-        return resume, plan, out
-    return None, resume / PLAN, resume
-
-
 def plan_settings(pairs: list[str]) -> dict[str, str]:
     """The settings of a plan that were given with --set."""
     for pair in pairs:
@@ -433,10 +384,3 @@ def declared(pairs: list[str]) -> dict[str, str]:
             instead = 'write the input and the reason, such as --public vocabulary="the glossary that the ministry published"'
             raise BadSetting("", "--public", pair, "must name an input and say why it is public", instead=instead)
     return {f"origins.{pair.partition('=')[0].strip()}": pair.partition("=")[2].strip() for pair in pairs}
-
-
-def _check_resume(resume: Path | None, plan: Path | None, overrides: dict[str, Any], out: Path | None, record: bool) -> None:
-    """Refuses settings beside --resume, because a run continues under its own plan."""
-    if resume is not None and (plan is not None or overrides or out is not None or record):
-        given = str(plan or out or ", ".join(overrides) or "--record")
-        raise BadSetting("securetm run", "--resume", str(resume), f"goes on with its own plan, so {given} cannot be given too")

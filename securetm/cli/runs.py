@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from securetm.cli import options
 from securetm.cli.command import OptionsOf, Output, agreed_to, command
-from securetm.cli.options import RUNS, Settings
-from securetm.cli.run import PlanOptions, Wanted, agreed, chosen, declared, plan_settings, settings_of_options, train
+from securetm.cli.options import ARGUMENT, NAMES, RUNS, Settings
+from securetm.cli.run import Carrying, PlanOptions, Wanted, agreed, chosen, declared, plan_settings, settings_of_options, train
 from securetm.errors import BadSetting, Mistake
 from securetm.foreign_text import printable
 from securetm.settings import require
@@ -32,24 +31,18 @@ _ORDERS: dict[str, Callable[[Any], Any]] = {  # what is not known stands last
     "epsilon": lambda run: (run.epsilon is None, run.epsilon),
     "size": lambda run: -run.size,
 }
-Place = Annotated[Path, typer.Option("--in", metavar="FOLDER", help="The folder that holds runs, or a party's home.")]
+Place = Annotated[Path, "--in", "The folder that holds runs, or a party's home.", {"metavar": "FOLDER"}]
 
 
-@command("List runs, or delete them.", "--sort perplexity")
+@command("--sort perplexity")
 def runs(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[RUN]...", help="Only these: names or folders.", autocompletion=options.run_names),
-    ] = None,
-    place: Place = RUNS,
-    sort: Annotated[str, typer.Option(help="begun, name, model, profile, ratio, perplexity, npmi, epsilon or size.")] = "begun",
-    delete: Annotated[bool, typer.Option("--delete", help="Delete these runs, after asking.")] = False,
-    cache: Annotated[
-        bool, typer.Option("--cache", help="With --delete: the cache of documentation strings and embeddings, too.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
-    *,
     out: Output,
+    names: Annotated[list[str] | None, ARGUMENT, "Only these: names or folders.", NAMES, {"metavar": "[RUN]..."}] = None,
+    place: Place = RUNS,
+    sort: Annotated[str, "begun, name, model, profile, ratio, perplexity, npmi, epsilon or size."] = "begun",
+    delete: Annotated[bool, "--delete", "Delete these runs, after asking."] = False,
+    cache: Annotated[bool, "--cache", "With --delete: the cache of documentation strings and embeddings, too."] = False,
+    yes: Annotated[bool, "--yes", "Delete without asking."] = False,
 ) -> dict[str, Any]:
     """Lists the runs in a folder: when they began, what they are, how good, what they spent and their size.
 
@@ -68,18 +61,14 @@ def runs(
     return {"folder": str(place), "runs": [asdict(run) for run in found]}
 
 
-@command("Show runs side by side.", "demo")
+@command("demo")
 def compare(
-    names: Annotated[
-        list[str],
-        typer.Argument(metavar="RUN...", help="Finished runs: names or folders.", autocompletion=options.run_names),
-    ],
+    out: Output,
+    names: Annotated[list[str], ARGUMENT, "Finished runs: names or folders.", NAMES, {"metavar": "RUN..."}],
     place: Place = RUNS,
     paired: Annotated[
-        bool, typer.Option("--paired/--no-paired", help="Also test over held-out documents whether the first run is as good.")
+        bool, "--paired/--no-paired", "Also test over held-out documents whether the first run is as good."
     ] = True,
-    *,
-    out: Output,
 ) -> dict[str, Any]:
     """Shows runs side by side: settings that differ, quality, privacy and cost.
 
@@ -102,24 +91,18 @@ def compare(
     return {**compared, "paired": tested}
 
 
-@command("Train once for each value of a setting.", "--over topics=5,10 --rounds 20 --out sweep")
+@command("--over topics=5,10 --rounds 20 --out sweep")
 def sweep(
-    plan: Annotated[
-        Path | None, typer.Argument(help="A plan in TOML; without one, the docstrings of installed packages.")
-    ] = None,
+    out: Output,
+    plan: Annotated[Path | None, ARGUMENT, "A plan in TOML; without one, the docstrings of installed packages."] = None,
     over: Annotated[
-        str, typer.Option(metavar="SETTING=VALUES", help="What differs: an option's name or section.name, and its values.")
+        str, "What differs: an option's name or section.name, and its values.", {"metavar": "SETTING=VALUES"}
     ] = "topics=5,10,20,50",
     given: Annotated[dict[str, Any] | None, OptionsOf(PlanOptions)] = None,
-    public: Annotated[list[str] | None, typer.Option(metavar="INPUT=WHY", help="Why a file is public, as for run.")] = None,
+    public: Annotated[list[str] | None, "Why a file is public, as for run.", {"metavar": "INPUT=WHY"}] = None,
     set_: Settings = None,
-    ledgers: Annotated[
-        Path | None, typer.Option(help="Folder of ledgers of the documents, for all runs; without it, one in --out.")
-    ] = None,
-    to: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder of the runs; must hold none of them yet.")] = RUNS
-    / "sweep",
-    *,
-    out: Output,
+    ledgers: Annotated[Path | None, "Folder of ledgers of the documents, for all runs; without it, one in --out."] = None,
+    to: Annotated[Path, "--out", "Folder of the runs; must hold none of them yet.", {"metavar": "FOLDER"}] = RUNS / "sweep",
 ) -> dict[str, Any]:
     """Trains one run for each value of a setting, and shows the figures as a table and a curve, also in sweep.html.
 
@@ -143,7 +126,7 @@ def sweep(
         own = overrides | plan_settings([f"{setting}={value}"]) | (shared[place] if shared else {})
         if shared and place and wanted[place].agreement.plan.vocabulary.source == "joint":
             own |= {"vocabulary.source": "file", "vocabulary.file": str((paths[0] / "release" / "model.safetensors").resolve())}
-        train(agreed(plan, own, path, out), ledgers, (None, None), (False, False), out, shown=False)
+        train(agreed(plan, own, path, out), Carrying(ledgers=ledgers, comparison=False), out, shown=False)
     found = {"over": setting, "values": list(values), **swept(paths)}
     show_sweep(found, out.results)
     write_sweep(found, to / "sweep.html")

@@ -16,9 +16,9 @@ from securetm.errors import CohortTooSmall, Mistake, Misuse, NoPersons
 from securetm.federation.refusal_errors import BelowMinimum, TooFewDocumentsPromised
 from securetm.models.given_documents import check_needs
 from securetm.plans.agreement import Agreement
-from securetm.plans.checks import EmbeddingsWithoutNoise
 from securetm.plans.party_file import PolicyChoice
 from securetm.plans.profiles import cohort_of
+from securetm.plans.reading import EmbeddingsWithoutNoise
 
 _FEW = 50  # words, of which a model is made to see what it asks
 

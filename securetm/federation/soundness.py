@@ -18,9 +18,9 @@ from securetm.federation.budget.witness import quorum
 from securetm.federation.questions import TRAIN, Questions, asked_in_run, cohort_size
 from securetm.models.trials import CouplesDocuments, check_additive
 from securetm.plans.agreement import Agreement, agree
-from securetm.plans.checks import EmbeddingsWithoutNoise
 from securetm.plans.profiles import TooFewForProfile, cohort_of, profile_gaps, read_profile
-from securetm.plans.recommend import plan_from_tables, read_plan
+from securetm.plans.reading import EmbeddingsWithoutNoise
+from securetm.plans.recommend import plan_from_tables, whole_plan
 from securetm.plans.schema import ALL, ModelChoice, Plan, VocabularyChoice
 from securetm.settings import read_toml, require
 from securetm.threats import Gap, read_threat_model
@@ -41,7 +41,7 @@ def plan_to_check(name: str) -> Plan | None:
     path = Path(name)
     if path.suffix != ".toml" or not path.is_file() or "profile" not in read_toml(path):
         return None
-    return read_plan(path, {})
+    return whole_plan(path, {})
 
 
 def check_plan(plan: Plan, threat_model: str | None, parties: int) -> list[dict[str, Any]]:

@@ -7,14 +7,14 @@ start from the same request come to the same plan, since every choice is made of
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from securetm.contracts import Budget, Profile, TopicModel, Unit
+from securetm.contracts import Profile, TopicModel, Unit
 from securetm.corpus.languages import ENGLISH_CODE, language_code, language_name
 from securetm.corpus.text_embeddings import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
 from securetm.corpus.tokeniser import DROPPED, LATER
@@ -22,8 +22,8 @@ from securetm.corpus.word_vectors import GLOVE, SENTENCE, VectorSource, installe
 from securetm.data_classes import dataclass, field
 from securetm.models.questions.words import MOST_PAIRED
 from securetm.plans.agreement import begins_public
-from securetm.plans.checks import check_completed, check_request, check_under_profile, hidden_documents, idle_in
 from securetm.plans.profiles import ProfileFile, make_model, model_class, noise_of_whole_budget
+from securetm.plans.reading import Request, check_completed, checked, hidden_documents, idle_in, read_plan
 from securetm.plans.rules import (
     CENTRES_RULE,
     SHARE_RULE,
@@ -44,13 +44,10 @@ from securetm.plans.schema import (
     PUBLIC,
     USUAL_LANGUAGE,
     WITH_PRIVATE,
-    CorpusChoice,
     Plan,
-    decode,
     hides_documents,
-    usual_model,
 )
-from securetm.settings import Mistakes, require, tables_of
+from securetm.settings import placed, require
 
 MOST_ROUNDS_OF_EPOCHS = 10_000  # that parties answer where a plan gives epochs, and no number of rounds
 _OLDER_PLANS_SAY = frozenset(("tokeniser.lower", "tokeniser.numbers", "tokeniser.longest"))
@@ -67,17 +64,14 @@ class Recommendation:
     given: frozenset[str] = frozenset()  # the names of the settings that the request gives
 
 
-def read_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:
-    """The plan in a file (or the default plan), with overrides such as {"training.rounds": 10}, checked as a whole."""
-    return read_request(path, overrides).plan
+def whole_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:
+    """The plan in a file (or the default plan), with overrides, and with all that these leave open."""
+    return recommended_for(path, overrides).plan
 
 
-def read_request(path: Path | None, overrides: Mapping[str, Any]) -> Recommendation:
+def recommended_for(path: Path | None, overrides: Mapping[str, Any]) -> Recommendation:
     """What is recommended for the request in a file and on the command line."""
-    with tables_of(path, overrides) as tables:
-        found = recommended(_dealt_out_to_all(tables), path.name if path else "the command line")
-        check_request(tables)
-    return found
+    return recommend(_dealt_out_to_all(read_plan(path, overrides)))
 
 
 def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
@@ -86,48 +80,60 @@ def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
 
 
 def recommended(tables: Mapping[str, Any], where: str) -> Recommendation:
-    """What is recommended for a request in tables. The mistakes of all its sections are told at once."""
-    mistakes, file, budget = Mistakes(), None, None
-    with mistakes.kept():
-        file = ProfileFile.read(str(tables.get("profile", Plan.profile)))
-        budget = file.profile().budget
-    asked = Plan()
-    with mistakes.kept():
-        asked = decode({**tables, "model": _with_usual_settings(tables.get("model", {}), budget)}, where)
-    mistakes.tell()
-    assert file is not None  # else a mistake was told
-    return recommend(asked, _given(tables), file)
+    """What is recommended for a request in tables."""
+    return recommend(checked(tables, where))
 
 
-def recommend(asked: Plan, given: Collection[str], file: ProfileFile) -> Recommendation:
-    """The plan with every setting that it leaves open, but for those `given` by name; or a refusal of what is not sound."""
-    model = make_model(asked.model.name, asked.model.settings)
-    check_under_profile(asked, file.profile().budget, model)
-    choosing = _Choosing(asked, given, file, model)
-    choosing.choose()
-    check_completed(choosing.plan, choosing.profile, choosing.model)
-    return Recommendation(choosing.plan, choosing.why, frozenset(given))
+def recommend(request: Request) -> Recommendation:
+    """The plan with every setting that the request leaves open; or a refusal of what is not sound."""
+    with placed(request.path, request.elsewhere):
+        choosing = _Choosing(request)
+        choosing.choose()
+        check_completed(choosing.plan, choosing.profile, choosing.model)
+    return Recommendation(choosing.plan, choosing.why, request.given)
+
+
+def _dealt_out_to_all(request: Request) -> Request:
+    """A simulation whose plan says only how many parties take part deals its documents out to as many."""
+    corpus, parties = request.plan.corpus, request.plan.federation.parties
+    if not parties or corpus.partition == "column" or "corpus.parties" in request.given:
+        return request
+    return replace(request, plan=replace(request.plan, corpus=replace(corpus, parties=parties)))
+
+
+def _usual_settings(name: str, settings: Mapping[str, Any], *, hides: bool) -> Mapping[str, Any]:
+    """The settings of a model in a federation that differ from those on one machine."""
+    kind = model_class(name, settings)
+    return {**kind.federated_defaults, **(kind.budget_defaults if hides else {})} if kind else {}
 
 
 class _Choosing:
     """The settings of one plan, chosen in the order in which they follow from each other."""
 
-    def __init__(self, asked: Plan, given: Collection[str], file: ProfileFile, model: TopicModel) -> None:
-        self.plan, self.model, self.given, self.why = asked, model, given, dict[str, str]()
-        budget = file.profile().budget
+    def __init__(self, request: Request) -> None:
+        self.plan, self.given, self.why = request.plan, request.given, dict[str, str]()
+        budget = request.file.profile().budget
         if budget is not None:
-            named = Unit.PERSON.value if asked.corpus.person else ""
-            unit = Unit.WORD.value if budget.unit is Unit.WORD else asked.privacy.unit or named
+            named = Unit.PERSON.value if self.plan.corpus.person else ""
+            unit = Unit.WORD.value if budget.unit is Unit.WORD else self.plan.privacy.unit or named
             self._set(
                 "privacy", "the budget is each single word's" if unit == "word" else "the corpus names persons", unit=unit
             )
-        self.profile: Profile = self.plan.profile_in(file)
+        self.profile: Profile = self.plan.profile_in(request.file)
         self.hides = hides_documents(self.profile.budget)
-        usual = {**model.federated_defaults, **(model.budget_defaults if self.hides else {})}
-        name = asked.model.name
-        self.why |= {f"model.{one}": f"of {name} in a federation" for one in usual if f"model.{one}" not in given}
-        self.why |= {"model.name": "nobody named one"} if "model.name" not in given else {}
+        self._usual_model()
+        self.model: TopicModel = make_model(self.plan.model.name, self.plan.model.settings)
         self.noise = noise_of_whole_budget(self.profile, self.plan.federation.in_a_round) if self.hides else 0.0
+
+    def _usual_model(self) -> None:
+        """The model's settings in a federation, where the request does not say them."""
+        name, settings = self.plan.model.name, self.plan.model.settings
+        usual = {
+            one: value for one, value in _usual_settings(name, settings, hides=self.hides).items() if self._open(f"model.{one}")
+        }
+        self._set("model", "", settings={**settings, **usual})
+        self.why |= {f"model.{one}": f"of {name} in a federation" for one in usual}
+        self.why |= {"model.name": "nobody named one"} if self._open("model.name") else {}
 
     def choose(self) -> None:
         """Chooses whatever is open."""
@@ -143,13 +149,13 @@ class _Choosing:
         self._vectors()
         self._epsilon()
 
-    def _open(self, *names: str) -> bool:
-        return not any(name in self.given for name in names)
+    def _open(self, name: str) -> bool:
+        return name not in self.given
 
     def _set(self, section: str, why: str, **values: Any) -> None:
         """Sets settings of a section, and notes why those that differ were chosen."""
         before = getattr(self.plan, section)
-        self.plan = dataclasses.replace(self.plan, **{section: dataclasses.replace(before, **values)})
+        self.plan = replace(self.plan, **{section: replace(before, **values)})
         self.why |= {f"{section}.{name}": why for name, value in values.items() if getattr(before, name) != value}
 
     def _set_model(self, why: str, **values: Any) -> None:
@@ -215,7 +221,7 @@ class _Choosing:
         """
         given, allowed = self.plan.vocabulary, self.profile.vocabularies
         if (earlier := self.plan.training.continue_from) and given.source in ("", "file") and given.file in ("", earlier):
-            given = dataclasses.replace(given, source="file", file=earlier)
+            given = replace(given, source="file", file=earlier)
         listed, both = given.file.removesuffix(WITH_PRIVATE), given.file.endswith(WITH_PRIVATE)
         source = given.source or ("joint" if both else "file" if listed else allowed[0])
         problem = f"adds words of the parties to the list, and the source is {source}: leave the source out"
@@ -339,47 +345,16 @@ class _Choosing:
             self._set("privacy", f"the budget of {self.profile.name}, for all rounds", epsilon=budget.epsilon)
 
 
-# ---- requests as they are written ---------------------------------------------------------------------------------------
-
-
-def _given(tables: Mapping[str, Any]) -> frozenset[str]:
-    """The names of the settings that a request gives, such as training.rounds."""
-    found = {f"{section}.{name}" for section, table in tables.items() if isinstance(table, Mapping) for name in table}
-    return frozenset(found | {f"model.{name}" for name in tables.get("model", {}).get("settings", {})})
-
-
-def _with_usual_settings(table: Any, budget: Budget | None) -> Any:
-    """The model that is trained where none is named, and its settings in a federation, where the request does not say them."""
-    if not isinstance(table, Mapping) or not isinstance(nested := table.get("settings", {}), Mapping):
-        return table  # which is refused when it is decoded
-    name = table.get("name", usual_model(budget))
-    own = {**nested, **{setting: value for setting, value in table.items() if setting not in ("name", "settings")}}
-    kind = model_class(name, own) if isinstance(name, str) else None
-    usual = {**kind.federated_defaults, **(kind.budget_defaults if hides_documents(budget) else {})} if kind else {}
-    return {"name": name, "settings": {**usual, **own}}
-
-
-def _dealt_out_to_all(tables: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A simulation whose plan says only how many parties take part deals its documents out to as many."""
-    federation, corpus = tables.get("federation", {}), tables.get("corpus", {})
-    if not isinstance(federation, Mapping) or not isinstance(corpus, Mapping):
-        return tables
-    parties = federation.get("parties")
-    if parties and isinstance(parties, int) and corpus.get("partition", CorpusChoice.partition) != "column":
-        return {**tables, "corpus": {"parties": parties, **corpus}}
-    return tables
-
-
 # ---- plans that follow from a plan --------------------------------------------------------------------------------------
 
 
 def unusual_settings(plan: Plan) -> dict[str, Any]:
     """The settings of the model that differ from what a plan has that names only the model."""
-    form = {name: value for name, value in plan.model.settings.items() if name == "form"}
-    budget = ProfileFile.read(plan.profile).profile().budget
-    usual = _with_usual_settings({"name": plan.model.name, **form}, budget)["settings"]
-    made = make_model(plan.model.name, usual)
-    return {name: value for name, value in plan.model.settings.items() if getattr(made, name, None) != value}
+    settings = plan.model.settings
+    hides = hides_documents(ProfileFile.read(plan.profile).profile().budget)
+    form = {one: value for one, value in settings.items() if one == "form"}
+    made = make_model(plan.model.name, {**form, **_usual_settings(plan.model.name, settings, hides=hides)})
+    return {name: value for name, value in settings.items() if getattr(made, name, None) != value}
 
 
 def settings_to_go_on(plan: Plan, *, own_corpus: bool) -> dict[str, Any]:
@@ -427,7 +402,7 @@ def _settings(plan: Plan, section: str) -> Iterator[tuple[str, Any]]:
         return
     chosen = getattr(plan, section)
     idle = idle_in(vars(chosen)) if section == "corpus" else {}
-    for one in dataclasses.fields(chosen):
+    for one in fields(chosen):
         value = getattr(chosen, one.name)
         if one.name not in idle and (isinstance(value, bool) or value or value != one.default):
             yield one.name, value

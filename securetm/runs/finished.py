@@ -113,6 +113,10 @@ class MergedTopics:
         """Returns group (from 0), rank (from 1), word and weight of each one's heaviest words."""
         yield from _heaviest(self.topics, self.vocabulary, words)
 
+    def table(self, words: int = 10) -> list[dict[str, Any]]:
+        """Returns it ready for JSON."""
+        return [{"topics": list(group), "words": found} for group, found in zip(self.groups, self.words(words), strict=True)]
+
     def shares(self, of_topics: Array) -> Array:
         """Returns documents x groups, of what `transform` returns."""
         return np.stack([of_topics[:, list(group)].sum(axis=1) for group in self.groups], axis=1)

@@ -26,7 +26,7 @@ from securetm.federation.sources import corpora_of
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.sampling import ShuffledBatches
 from securetm.plans.agreement import Agreement, agree
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan
 from securetm.stages import Unwatched
 from securetm.testing.few_documents import EmptyStore
 
@@ -78,7 +78,7 @@ class WholeWay:
 
     def agreement(self, source: str) -> Agreement:
         """What all parties agree on about documents from there."""
-        found = agree(read_plan(None, {**self.settings, "corpus.source": source}))
+        found = agree(whole_plan(None, {**self.settings, "corpus.source": source}))
         return found if self.model is None else replace(found, model=self.model)
 
     def summed(self, source: str) -> Summed:

@@ -24,7 +24,7 @@ from securetm.federation.simulation.simulation import execute
 from securetm.federation.transcript import Transcript
 from securetm.plans.agreement import agree
 from securetm.plans.party_file import PartyFile
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan as read_plan
 from securetm.private_files import private_folder, writing
 from securetm.stages import Stages
 from securetm.trial.files import HOME, TrialFolder

@@ -30,7 +30,7 @@ from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.plans.agreement import agree
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan
 
 from ..quick_part import quick
 from .conftest import PARTIES, adversary
@@ -60,7 +60,7 @@ def public(tmp_path: Path) -> Callable[..., PublicFacts]:
             "vocabulary.file": str(path),
             **named,
         }
-        plan = read_plan(None, whole)
+        plan = whole_plan(None, whole)
         return PublicFacts(PARTIES, agree(plan))
 
     return facts

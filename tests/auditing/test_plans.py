@@ -30,7 +30,7 @@ from securetm.auditing.regulators import (
 )
 from securetm.auditing.runs import fitting
 from securetm.errors import BadSetting, Misuse, NotFound
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan
 from securetm.resources import data_folder
 
 from ..quick_part import quick
@@ -96,7 +96,7 @@ def test_runs_of_the_shelf_have_settings_that_plans_know(name: str, tmp_path: Pa
     for trial in read_audit_plan(name).trials:
         for profile in trial.profiles:
             listed = {"vocabulary.file": str(words)} if trial.run.get("vocabulary.source") == "file" else {}
-            settled = read_plan(None, fitting({**trial.run, **listed}, profile))
+            settled = whole_plan(None, fitting({**trial.run, **listed}, profile))
             assert attack_called(trial.attack).reads(settled.model.name)
 
 

@@ -30,7 +30,7 @@ from securetm.models.neural.cpu_kernels import FusedKernels
 from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.plans.agreement import agree
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan
 from securetm.stages import Unwatched
 
 from ..quick_part import quick
@@ -68,7 +68,7 @@ def public(tmp_path: Path) -> Facts:
 
     def facts(profile: str, model: str = "prodlda", **settings: Any) -> PublicFacts:
         listed = {"vocabulary.source": "file", "origins.vocabulary": "made up", "vocabulary.file": str(path)}
-        plan = read_plan(None, {"profile": profile, "model.name": model, **MODELS[model], **listed, **settings})
+        plan = whole_plan(None, {"profile": profile, "model.name": model, **MODELS[model], **listed, **settings})
         return PublicFacts(PARTIES, agree(plan))
 
     return facts

@@ -16,7 +16,7 @@ from rich.console import Console
 from securetm.cli.command import Output
 from securetm.federation.folder import announced, reopen
 from securetm.federation.party_store import PartyStore
-from securetm.plans.recommend import read_request
+from securetm.plans.recommend import recommended_for
 from securetm.reports.terminal import Bars
 from securetm.runs.finished import FinishedRun
 
@@ -165,7 +165,7 @@ def test_who_is_stopped_while_documents_are_read_goes_on_by_the_plan_in_the_fold
     write(tmp_path, f"{SUBJECTS['north']} {SUBJECTS['south']}")
     asked = {"corpus.source": "documents.jsonl", "corpus.partition": "column", "vocabulary.file": "words.txt"}
     asked |= {"profile": "open", "model.name": "lda", "model.n_topics": 2, "training.rounds": 2}
-    with pytest.raises(KeyboardInterrupt), announced(Path("late"), read_request(None, asked)):
+    with pytest.raises(KeyboardInterrupt), announced(Path("late"), recommended_for(None, asked)):
         raise KeyboardInterrupt
     said = securetm("run", "--resume", "late", "--no-comparison", "--json")
     assert said.code == 0, said.err

@@ -14,7 +14,7 @@ from securetm.federation.folder import begin
 from securetm.federation.party.joining import Joining
 from securetm.federation.party.status import JoinStatus
 from securetm.federation.simulation.simulation import execute
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 
@@ -57,7 +57,7 @@ class ByCourier:
         return self.organisations.prepared(name, connects=False)
 
     def files(self) -> tuple[Plan, CoordinatorFiles]:
-        plan = read_plan(self.coordinator / "plan.toml", {})
+        plan = whole_plan(self.coordinator / "plan.toml", {})
         return plan, CoordinatorFiles.read(plan.coordinator, self.coordinator, lambda _: None, connects=False)
 
     def party(self, name: str) -> Pass:
@@ -107,6 +107,6 @@ class ByCourier:
 
     def _simulation(self) -> Path:
         corpora = {name: self.organisations.prepared(name).corpus for name in NAMES}
-        plan, folder = read_plan(self.coordinator / "plan.toml", {}), self.organisations.folder / "simulated"
+        plan, folder = whole_plan(self.coordinator / "plan.toml", {}), self.organisations.folder / "simulated"
         execute(begin(folder, plan, corpora), Unwatched())
         return folder

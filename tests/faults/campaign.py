@@ -19,7 +19,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.federation.soundness import agreed_apart
 from securetm.federation.store import CoordinatorStore
 from securetm.plans.origins import accepted_as
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan
 
 from ..federation.private import public_words
 from .processes import COORDINATOR, FOUND, PRODLDA, Site, until
@@ -84,7 +84,7 @@ class Case:
 
 def _accept_inputs(site: Site) -> None:
     """Every party's owner accepts the list of words, which is public by the plan's word only."""
-    inputs = agreed_apart(read_plan(site.trial.plan, {}), site.trial.parties).inputs
+    inputs = agreed_apart(whole_plan(site.trial.plan, {}), site.trial.parties).inputs
     accepted = f"[policy]\ninputs = {json.dumps([accepted_as(one) for one in inputs])}\n"
     for name in site.trial.parties:
         file = site.trial.file(name)

@@ -22,7 +22,7 @@ from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Watch
 from securetm.plans.agreement import agree
 from securetm.plans.origins import accepted_as
-from securetm.plans.recommend import plan_from_tables, read_plan
+from securetm.plans.recommend import plan_from_tables, whole_plan
 from securetm.stages import Unwatched
 
 from .conftest import FIVE, texts
@@ -183,7 +183,7 @@ def coordinator_of(organisations: Organisations, door: Door, folder: Path) -> Co
     plan = organisations.folder / "coordinator" / "plan.toml"
     plan.write_text(organisations.plan, "utf-8")
     roster = read_roster(organisations.folder / "coordinator" / "roster.toml")
-    agreement, store = agreed_apart(read_plan(plan, {}), roster.members), CoordinatorStore(folder)
+    agreement, store = agreed_apart(whole_plan(plan, {}), roster.members), CoordinatorStore(folder)
     return Coordinator(roster.members, agreement, door, store, OperatingSystem(), Watch(), roster.keys, Attendance(True))
 
 

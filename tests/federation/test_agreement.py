@@ -18,7 +18,7 @@ from securetm.federation.soundness import agreed_apart, check_plan, check_surviv
 from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import TooFewForProfile, cohort_of, profile_names, read_profile
-from securetm.plans.recommend import plan_from_tables, read_plan
+from securetm.plans.recommend import plan_from_tables, whole_plan
 from securetm.plans.schema import DEFAULT_MODEL, MODEL_UNDER_BUDGET, Plan
 from securetm.resources import named_toml
 
@@ -154,7 +154,7 @@ def test_how_a_coordinator_is_operated_is_not_agreed_on() -> None:
 
 
 def test_a_plan_that_names_no_model_trains_lda_for_a_hundred_rounds() -> None:
-    for plan in (read_plan(None, {}), plan_from_tables({"model": {"n_topics": 4}}, "a test")):
+    for plan in (whole_plan(None, {}), plan_from_tables({"model": {"n_topics": 4}}, "a test")):
         assert (plan.model.name, plan.training.rounds) == (DEFAULT_MODEL, 100)
     assert Plan().model.name == DEFAULT_MODEL
 

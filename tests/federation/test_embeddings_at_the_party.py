@@ -19,7 +19,7 @@ from securetm.federation.simulation.simulation import execute
 from securetm.federation.sources import corpora_of
 from securetm.models.given_documents import UnfitDocuments
 from securetm.plans.agreement import agree
-from securetm.plans.checks import EmbeddingsWithoutNoise
+from securetm.plans.reading import EmbeddingsWithoutNoise
 from securetm.plans.schema import Plan
 from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from securetm.cli.operations.monitoring import facts_of
+from securetm.cli.federation import party_facts as facts_of
 from securetm.contracts import Answer
 from securetm.errors import Failed, Mistake
 from securetm.federation.coordinator import pages as local_pages

@@ -24,7 +24,7 @@ from securetm.models import MODELS
 from securetm.models.trials import CouplesDocuments
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import read_profile
-from securetm.plans.recommend import plan_from_tables, read_plan
+from securetm.plans.recommend import plan_from_tables, whole_plan
 from securetm.registries import OURS
 from securetm.resources import data_folder, toml_names
 from securetm.stages import Unwatched
@@ -83,7 +83,7 @@ UNSOUND: Mapping[str, tuple[Mapping[str, object], type[SecuretmError], str]] = {
 def test_an_unsound_plan_is_refused_before_any_document_is_read(what: str) -> None:
     overrides, kind, named = UNSOUND[what]
     with pytest.raises(kind) as refusal:
-        read_plan(None, overrides)
+        whole_plan(None, overrides)
     assert isinstance(refusal.value, Misuse)
     assert refusal.value.exit_code == 2
     assert named in str(refusal.value)
@@ -150,7 +150,7 @@ def test_parties_of_any_name_get_folders_of_their_own(tmp_path: Path) -> None:
 
 def test_a_model_whose_documents_depend_on_each_other_gets_no_budget() -> None:
     """`check` names it, and no noise is made for it."""
-    agreement = agree(read_plan(None, {"profile": "dp-central", "vocabulary.file": "english", "privacy.epsilon": 1.0}))
+    agreement = agree(whole_plan(None, {"profile": "dp-central", "vocabulary.file": "english", "privacy.epsilon": 1.0}))
     coupled = replace(agreement, model=cast("TopicModel", Toy(COUPLED_ROWS["averaged"])))
     with pytest.raises(CouplesDocuments):
         calibrated(coupled, 5)

@@ -20,7 +20,7 @@ from securetm.federation.budget.forecast import needed_by
 from securetm.federation.budget.prices import PlannedSpending, calibrated
 from securetm.mechanisms.word_selection import WordSelection
 from securetm.plans.agreement import agree
-from securetm.plans.recommend import plan_from_tables, read_plan
+from securetm.plans.recommend import plan_from_tables, whole_plan
 
 from ..cli.conftest import securetm
 from .conftest import SHARED, small_plan
@@ -38,7 +38,7 @@ FEW = {"vocabulary.most_candidates": 500, "vocabulary.min_documents": 2, "vocabu
 def test_a_list_of_a_language_is_hashed_into_the_agreement_as_a_file_is(tmp_path: Path) -> None:
     def digest(**vocabulary: object) -> bytes:
         given = {f"vocabulary.{name}": value for name, value in {"max_words": 300, **vocabulary}.items()}
-        return agree(read_plan(None, {"profile": "masked", **given})).digest
+        return agree(whole_plan(None, {"profile": "masked", **given})).digest
 
     path = tmp_path / "words.txt"
     path.write_text("\n".join(frequent_words("en", 300, Tokeniser(), 0.5)), "utf-8")
@@ -48,7 +48,7 @@ def test_a_list_of_a_language_is_hashed_into_the_agreement_as_a_file_is(tmp_path
 
 def test_a_list_that_is_named_decides_the_source() -> None:
     choices = {
-        name: read_plan(None, {"profile": profile, **({"vocabulary.file": file} if file else {})}).vocabulary
+        name: whole_plan(None, {"profile": profile, **({"vocabulary.file": file} if file else {})}).vocabulary
         for name, (profile, file) in {
             "none": ("dp-central", ""),
             "list": ("dp-central", "english"),
@@ -60,7 +60,7 @@ def test_a_list_that_is_named_decides_the_source() -> None:
     english = ("file", "english")
     assert said == {"none": ("joint", ""), "list": english, "both": ("joint", "english"), "public only": english}
     with pytest.raises(BadSetting, match="adds words of the parties"):
-        read_plan(
+        whole_plan(
             None,
             {
                 "profile": "dp-central",
@@ -70,7 +70,7 @@ def test_a_list_that_is_named_decides_the_source() -> None:
             },
         )
     with pytest.raises(BadSetting, match="does not take: leave out"):
-        read_plan(None, {"profile": "iftm", "vocabulary.file": "english+private"})
+        whole_plan(None, {"profile": "iftm", "vocabulary.file": "english+private"})
 
 
 def test_words_of_the_parties_join_the_public_list(five: Mapping[str, Corpus], tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_word_of_so_many_documents_is_found_and_one_of_far_fewer_is_not(noise:
 def test_corpora_in_which_no_word_can_be_found_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match=r"one party has at most 30 documents") as refusal:
         federate(of_sizes(30, 30), tmp_path / "run", DP, comparison=False)
-    assert str(needed_by(agree(read_plan(None, DP))).found_from) in str(refusal.value)  # type: ignore[union-attr]
+    assert str(needed_by(agree(whole_plan(None, DP))).found_from) in str(refusal.value)  # type: ignore[union-attr]
     assert "--vocabulary" in refusal.value.advice()
     assert not (tmp_path / "run").exists()
 
@@ -142,7 +142,7 @@ def test_a_selection_that_found_nothing_names_the_noise(tmp_path: Path) -> None:
     """Each party has documents enough, and no word is in enough of them."""
     with pytest.raises(Failed, match="behind its noise a word needs about") as failure:
         federate(of_sizes(200, 5), tmp_path / "run", DP, comparison=False)
-    assert str(needed_by(agree(read_plan(None, DP))).found_from) in str(failure.value)  # type: ignore[union-attr]
+    assert str(needed_by(agree(whole_plan(None, DP))).found_from) in str(failure.value)  # type: ignore[union-attr]
     assert "min_documents" not in str(failure.value) + failure.value.advice()
 
 

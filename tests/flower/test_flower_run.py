@@ -15,7 +15,7 @@ from securetm.federation.folder import begin
 from securetm.federation.party.joining import prepare
 from securetm.federation.simulation.simulation import train
 from securetm.models.tensor_file import unpacked
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan
 from securetm.stages import Unwatched
 from securetm.trial.files import TrialFolder, make_trial
 
@@ -55,7 +55,7 @@ def made(path: Path) -> TrialFolder:
 def of_the_simulation(trial: TrialFolder, path: Path) -> Path:
     """The model of the same plan over the same documents, all in this process."""
     corpora = {name: prepare(trial.file(name), lambda _: None, Unwatched()).corpus for name in trial.parties}
-    folder = begin(path, read_plan(trial.plan, {}), corpora)
+    folder = begin(path, whole_plan(trial.plan, {}), corpora)
     train(folder, Unwatched())
     return folder.model
 

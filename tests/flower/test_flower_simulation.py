@@ -10,7 +10,7 @@ import pytest
 from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import train
 from securetm.federation.sources import corpora_of
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan
 from securetm.stages import Unwatched
 
 from ..federation.conftest import FIVE, texts
@@ -43,7 +43,7 @@ def test_five_simulated_nodes_end_with_the_model_of_the_simulation(tmp_path: Pat
     written = [(name, text) for seed, name in enumerate(FIVE) for text in texts(FIVE[name], 50, seed)]
     source.write_text("".join(json.dumps({"party": name, "text": text}) + "\n" for name, text in written), "utf-8")
     plan.write_text(PLAN.format(source=source), "utf-8")
-    alone = read_plan(plan, {})
+    alone = whole_plan(plan, {})
     simulated = begin(tmp_path / "alone", alone, corpora_of(alone, Unwatched()))
     train(simulated, Unwatched())
     out = tmp_path / "out"

@@ -10,7 +10,7 @@ import pytest
 from securetm.errors import BadSetting
 from securetm.federation.folder import PLAN, begin, reopen
 from securetm.plans.agreement import agree
-from securetm.plans.recommend import plan_text, read_request, recommended
+from securetm.plans.recommend import plan_text, recommended, recommended_for
 from securetm.plans.rules import WORDS_RULE, rounds_rule
 from securetm.plans.schema import decode
 
@@ -32,7 +32,7 @@ CASES = [
 def test_a_written_plan_is_the_plan(case: tuple[str, str, str, str], tmp_path: Path) -> None:
     found = recommended(tables_of(*case), "a test")
     (tmp_path / "plan.toml").write_text(plan_text(found, {}, ["A head."]), "utf-8")
-    again = read_request(tmp_path / "plan.toml", {})
+    again = recommended_for(tmp_path / "plan.toml", {})
     assert again.plan == found.plan
     assert not again.why
     assert decode(json.loads(json.dumps(found.plan.tables())), "run.json") == found.plan
@@ -61,7 +61,7 @@ def test_the_folder_of_a_run_holds_the_plan_that_ran(tmp_path: Path) -> None:
     folder = begin(tmp_path / "run", found.plan, corpora, why=found.why)
     text = (tmp_path / "run" / PLAN).read_text("utf-8")
     assert "the least with which epsilon lasts for all rounds of 5 parties" in text
-    again = read_request(tmp_path / "run" / PLAN, {})
+    again = recommended_for(tmp_path / "run" / PLAN, {})
     assert (again.plan, again.why) == (folder.agreement.plan, {})
     assert agree(again.plan).digest == folder.agreement.digest == reopen(tmp_path / "run").agreement.digest
 

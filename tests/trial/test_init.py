@@ -13,7 +13,7 @@ from securetm.credentials.diagnosis import check_own, now_utc
 from securetm.credentials.homes import KEYS, check_accepted
 from securetm.credentials.keys import Keys
 from securetm.credentials.roster import read_roster
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan
 from securetm.trial.files import DOCUMENTS, TrialFolder
 
 from ..cli.conftest import Said, securetm
@@ -45,7 +45,7 @@ def test_its_last_lines_are_what_to_type_next(said: Said, trial: TrialFolder) ->
 
 
 def test_the_plan_is_valid_and_everybody_has_the_same(trial: TrialFolder) -> None:
-    plan = read_plan(trial.plan, {})
+    plan = whole_plan(trial.plan, {})
     assert (plan.profile, plan.model.name) == ("masked", "lda")
     assert [(trial.party(name) / "plan.toml").read_bytes() for name in PARTIES] == [trial.plan.read_bytes()] * 5
     assert read_roster(trial.coordinator / "roster.toml").address == plan.coordinator.listen
@@ -53,7 +53,7 @@ def test_the_plan_is_valid_and_everybody_has_the_same(trial: TrialFolder) -> Non
 
 def test_each_party_has_documents_that_can_be_read(trial: TrialFolder) -> None:
     for name in PARTIES:
-        corpus = read_corpus(trial.party(name) / "documents.jsonl", tokeniser=read_plan(trial.plan, {}).tokeniser.make())
+        corpus = read_corpus(trial.party(name) / "documents.jsonl", tokeniser=whole_plan(trial.plan, {}).tokeniser.make())
         assert len(corpus) == DOCUMENTS
 
 

@@ -19,7 +19,7 @@ from securetm.credentials.keys import Passphrase, are_encrypted, passphrase_need
 from securetm.federation.coordinator.serving import CoordinatorFiles, Serving, opened
 from securetm.federation.flower.flower_message import BadFlowerSetting
 from securetm.federation.flower.nodes import FlowerParties
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan
 
 app = ServerApp()
 _log = getLogger("flwr")
@@ -37,7 +37,7 @@ def conduct(grid: Grid, settings: Mapping[str, Any]) -> dict[str, Any]:
     path = Path(str(settings.get("plan") or ""))
     if not path.is_absolute():
         raise BadFlowerSetting("plan", "must be an absolute path: Flower runs the app in a folder of its own")
-    plan = read_plan(path, {})
+    plan = whole_plan(path, {})
     choice, files = plan.coordinator, CoordinatorFiles.read(plan.coordinator, path.parent, _passphrase)
     folder, status = opened(plan, path.parent / choice.out, files, beside=sys.stderr)
     roster, identity = files.roster, files.keys.identity

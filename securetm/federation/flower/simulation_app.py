@@ -30,7 +30,7 @@ from securetm.federation.network.events import NetworkEvents
 from securetm.federation.simulation.simulation import execute, make_party
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import CoordinatorStore
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan
 from securetm.private_files import private_folder
 from securetm.sessions.identities import IDENTITY, public_identity
 from securetm.stages import Unwatched
@@ -121,7 +121,7 @@ def _await(parties: FlowerParties) -> None:
 def _begun(out: Path, plan: str) -> RunFolder:
     if plan and not Path(plan).is_absolute():
         raise BadFlowerSetting("plan", "must be an absolute path, or nothing for the default plan")
-    read = read_plan(Path(plan) if plan else None, {})
+    read = whole_plan(Path(plan) if plan else None, {})
     return begin(out, read, corpora_of(read, Unwatched()))
 
 

@@ -55,7 +55,7 @@ from securetm.plans.agreement import Agreement
 from securetm.plans.origins import accepted_as, entries_of
 from securetm.plans.party_file import PartyFile, PolicyChoice
 from securetm.plans.profiles import cohort_of
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan as read_plan
 from securetm.settings import read_toml
 from securetm.stages import Stages
 from securetm.wording import counted, downward, upward

@@ -18,7 +18,7 @@ from securetm.federation.release import MODEL, RELEASE
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check_floor
 from securetm.plans.agreement import agree
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import whole_plan
 from securetm.reports.audits.report import audit_page
 from securetm.reports.audits.wording import quotes
 from securetm.reports.document import Document
@@ -178,7 +178,7 @@ def federate(
     A privacy budget is that of this trial, unless `ledgers` is a folder: there it is the documents' own, over all runs.
     What may leave of the run is in `release/` in the folder, with a statement; nothing else may.
     """
-    plan = read_plan(None, settings or {})
+    plan = whole_plan(None, settings or {})
     agreement = agree(plan)
     check_floor(agreement, len(corpora))
     check_words(agreement, corpora)

@@ -1,19 +1,24 @@
-"""Whether a plan is sound by itself and under its profile, before any document is read. It chooses nothing."""
+"""Reads plans: decodes them, and checks whether they are sound by themselves and under their profile.
+
+No document is read, and nothing is chosen: `recommend.py` chooses what a plan leaves open.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from securetm.contracts import Budget, Profile, TopicModel, Unit
 from securetm.corpus.text_embeddings import USUAL_SIZE
 from securetm.corpus.word_vectors import GLOVE, SENTENCE
+from securetm.data_classes import dataclass
 from securetm.errors import Unsound
 from securetm.models.moments import Moments, check_pairs
-from securetm.plans.profiles import BLIND
-from securetm.plans.schema import MOMENTS, NO_VECTORS, NUMBERS, PLAIN, PUBLIC, CorpusChoice, Plan
-from securetm.settings import require
+from securetm.plans.profiles import BLIND, ProfileFile, make_model
+from securetm.plans.schema import MOMENTS, NO_VECTORS, NUMBERS, PLAIN, PUBLIC, CorpusChoice, Plan, decode, usual_model
+from securetm.settings import Mistakes, require, tables_of
 
 _ROLES = ("text", "label", "party", "date", "person", "embedding", "id")  # of columns
 _Fault = tuple[bool, str, str]  # whether it is there, the setting by its dotted name, and what follows "it"
@@ -27,7 +32,50 @@ class EmbeddingsWithoutNoise(Unsound):
     hint = "use a model that reads words alone, such as lda or prodlda, or a profile whose noise is in the sums"
 
 
-def check_request(tables: Mapping[str, Any]) -> None:
+@dataclass(frozen=True)
+class Request:
+    """A plan as somebody wrote it, under its profile: what is not given is as the schema has it, or as a model has it."""
+
+    plan: Plan
+    given: frozenset[str]  # the names of the settings that it gives, such as training.rounds
+    file: ProfileFile
+    path: Path | None = None  # that it was read from
+    elsewhere: Collection[str] = ()  # the settings that did not come from there
+
+
+def read_plan(path: Path | None, overrides: Mapping[str, Any]) -> Request:
+    """The plan in a file, or one that says nothing, with overrides such as {"training.rounds": 10}."""
+    with tables_of(path, overrides) as tables:
+        found = checked(tables, path.name if path else "the command line")
+        _check_says_something(tables)
+    return replace(found, path=path, elsewhere=overrides)
+
+
+def checked(tables: Mapping[str, Any], where: str) -> Request:
+    """The plan in tables as they stand in TOML. The mistakes of all its sections are told at once, and then what is unsound."""
+    mistakes, file, budget, plan = Mistakes(), None, None, Plan()
+    with mistakes.kept():
+        file = ProfileFile.read(str(tables.get("profile", Plan.profile)))
+        budget = file.profile().budget
+    with mistakes.kept():
+        plan = decode({**tables, "model": _named(tables.get("model", {}), budget)}, where)
+    mistakes.tell()
+    assert file is not None  # else a mistake was told
+    _check_under_profile(plan, budget)
+    return Request(plan, _given(tables), file)
+
+
+def _named(model: Any, budget: Budget | None) -> Any:
+    """The section of the model, with the one that is trained where none is named."""
+    return {"name": usual_model(budget), **model} if isinstance(model, Mapping) else model
+
+
+def _given(tables: Mapping[str, Any]) -> frozenset[str]:
+    found = {f"{section}.{name}" for section, table in tables.items() if isinstance(table, Mapping) for name in table}
+    return frozenset(found | {f"model.{name}" for name in tables.get("model", {}).get("settings", {})})
+
+
+def _check_says_something(tables: Mapping[str, Any]) -> None:
     """Refuses what somebody wrote that says nothing: a privacy number of 0, and settings of a corpus without effect."""
     for name, value in tables.get("privacy", {}).items():
         fine = name not in NUMBERS or float(value) > 0
@@ -51,7 +99,7 @@ def idle_in(corpus: Mapping[str, Any]) -> Mapping[str, str]:
     return idle
 
 
-def check_under_profile(plan: Plan, budget: Budget | None, model: TopicModel) -> None:
+def _check_under_profile(plan: Plan, budget: Budget | None) -> None:
     """Refuses settings that contradict each other, and what a budget of this unit does not cover."""
     plan.tokeniser.make()
     plan.tokeniser.listed()
@@ -61,6 +109,7 @@ def check_under_profile(plan: Plan, budget: Budget | None, model: TopicModel) ->
     _refuse(plan, _of_training(plan))
     _refuse(plan, _of_privacy(plan, budget))
     if budget is not None:
+        model = make_model(plan.model.name, plan.model.settings)
         _refuse(plan, _unpaid(plan, budget, model))
 
 
