@@ -77,12 +77,11 @@ class OfDocuments:
 
     def check_page(self, html: Path | None, model_only: bool) -> None:
         """Refuses options of a page that do not go together, before anything is read."""
-        grouped = self.by_date or self.by_label
         require(html is not None or not model_only, "", "--model-only", model_only, "is of use with --html only")
         whose = bool(self.party or self.corpus)
         require(not self.documents or whose, "", "--documents", True, "needs --party or --corpus, which say whose they are")
-        leaves = "leaves no room for documents, dates or labels"
-        require(not model_only or not (self.documents or grouped), "", "--model-only", model_only, leaves)
+        more = bool(self.documents or self.by_date or self.by_label)
+        require(not (model_only and more), "", "--model-only", model_only, "leaves no room for documents, dates or labels")
         if html is not None:
             check_writable(html)
 
@@ -93,8 +92,8 @@ class OfDocuments:
             for name in ("party", "corpus", "text", "date"):
                 require(getattr(self, name) is None, "securetm topics", f"--{name}", getattr(self, name), needed)
             return {}
-        both = "names a party of the run, and --corpus other documents"
-        require(self.corpus is None or self.party is None, "", "--party", self.party, both)
+        one = self.corpus is None or self.party is None
+        require(one, "", "--party", self.party, "names a party of the run, and --corpus other documents")
         own = run.plan.corpus.label or "label"
         needed = f"names a column of --corpus FILE; the documents of the run have the labels of {own}"
         require(self.corpus is not None or self.by_label in (None, own), "", "--by-label", self.by_label, needed)
