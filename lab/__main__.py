@@ -45,6 +45,7 @@ REPRODUCTIONS: Mapping[str, str] = {  # the module, and its function where that 
     "adapted-ngrams": "reproduce.adapted_ngrams",
     "additive-prodlda": "reproduce.additive_prodlda",
     "chosen-plans": "fits.chosen_plans",
+    "word-sources": "fits.word_sources",
     "column-matching": "reproduce.column_matching",
     "common-vocabulary": "reproduce.common_vocabulary",
     "default-model": "reproduce.default_model",

@@ -96,7 +96,7 @@ def promise(told: Mapping[str, Any], corpus: str) -> Row:
     """What was promised, as ratios to the perplexity of word frequencies: the least, the middle and the most."""
     setting = ForecastSetting(**told["setting"])
     left_out = forecast(setting, _rule_without(corpus)).record()
-    names = ("model", "start", "general_list", "words", "topics", "rounds")
+    names = ("model", "start", "general_list", "listed", "words", "topics", "rounds")
     facts = {name: told["setting"][name] for name in names}
     return {
         **facts,

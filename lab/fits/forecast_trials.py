@@ -153,12 +153,17 @@ def for_rounds(trial: ForecastTrial) -> float:
     return 1.0 - USUAL_START if trial.model in _STARTED else 1.0
 
 
-def trained(model: TopicModel, documents: ForecastDocuments, trial: ForecastTrial, rounds: int) -> tuple[State, float]:
-    """The state after so many rounds with the budget's noise, and the deviation of that noise."""
+def trained(
+    model: TopicModel, documents: ForecastDocuments, trial: ForecastTrial, rounds: int, left: float = 1.0
+) -> tuple[State, float]:
+    """The state after so many rounds with the budget's noise, and the deviation of that noise.
+
+    Of the budget, in squares of noise, finding words has `left` such a share.
+    """
     rng = np.random.default_rng([trial.seed, rounds])
     radius = 1.0 if trial.model in (MOMENTS, FACTORS) else trial.radius  # rows of these have that length under a budget
     noise = 0.0 if trial.epsilon is None else noise_of_one_round(trial.epsilon, DELTA)
-    deviation = noise * (rounds / for_rounds(trial)) ** 0.5 * radius  # Gaussians compose as one
+    deviation = noise * (rounds / for_rounds(trial) / left) ** 0.5 * radius  # Gaussians compose as one
     state = _started(model, documents, trial, rng)
     within = radius if trial.epsilon is not None else np.inf
     return trained_further(model, documents.train, state, rounds, within, deviation, rng), deviation
@@ -213,7 +218,7 @@ def _chosen(name: str, documents: int, words: int) -> ForecastDocuments:
     counted = counted.select(np.flatnonzero(counted.lengths() >= 2))
     order = np.random.default_rng(0).permutation(len(counted))
     judges, rest = order[:_JUDGES], order[_JUDGES : _JUDGES + documents]
-    vectors, shares = _vague(chosen) if name == MANY else _known(chosen)
+    vectors, shares = _vague(chosen) if name == MANY else known_of(chosen)
     return ForecastDocuments(counted.select(np.sort(rest)), counted.select(np.sort(judges)), vectors, shares)
 
 
@@ -225,7 +230,7 @@ def _words_for(name: str, corpus: Corpus, words: int) -> tuple[str, ...]:
     return tuple(sorted(public_words(words, of=others) if others else prune(corpus, max_words=words)))
 
 
-def _known(words: tuple[str, ...]) -> tuple[Array, Array]:
+def known_of(words: tuple[str, ...]) -> tuple[Array, Array]:
     """Public vectors and frequencies of English words, as a run has them."""
     shares = public_shares(words, "en", Tokeniser())
     filled = np.where(shares > 0, shares, shares[shares > 0].min() / 2)

@@ -64,6 +64,7 @@ class ForecastSetting:
     radius: Annotated[float, _POSITIVE] = 1.0  # of the clip of a row of counts, as in the profiles
     found_from: Annotated[float, _FROM_ZERO] = 0.0  # documents that a word needs to be found behind noise; 0: a public list
     found_together: bool = True  # in sums of rows, where a word of a short text weighs more; else by each party, which counts
+    listed: Annotated[int, within(0, 10**9)] = 0  # words of a public list, beside which those stand that are found
 
     def __post_init__(self) -> None:
         """Refuses numbers that no training has."""
@@ -132,6 +133,8 @@ _SHARES = (4.8e-3, 4.4e-3, 2.2e-3, 1.3e-3, 7.8e-4, 4.4e-4, 2.0e-4, 6.6e-5, 1.3e-
 USUAL_WORDS = 64  # words of the documents in which a threshold counts: in a shorter one each word weighs more
 _OF_NEEDED = 0.34  # of the documents that are said to be needed, in which a word was found: fitted on six corpora
 FOUND_APART = 1.7  # four times of five no fewer words than the expected ones over this are found, and no more than times this
+_WORTH_FINDING = 50  # words: for fewer no budget is spent beside a public list
+_UNLISTED = 0.35  # of those found, that are not on a public list: 3 to 53 % on four corpora
 _OF_A_SUBJECT = 4.0  # so many times more were found where texts are short and on one subject, and hardly a word is expected
 
 
@@ -155,11 +158,15 @@ def words_found(setting: ForecastSetting) -> float:
 
 
 def words_counted(setting: ForecastSetting, times: float = 1.0) -> int:
-    """How many words the run will have: as many as are asked for, or as the noise leaves; or so many times as many."""
+    """How many words the run will have: as many as are asked for, or as the noise leaves; or so many times as many.
+
+    Beside a public list only those are further words that are not on it.
+    """
     if not setting.found_from:
         return setting.words
     about = times * words_found(setting)
-    return max(min(setting.words, round(about)), 2)
+    further = _UNLISTED * about if setting.listed else about
+    return max(min(setting.words, setting.listed + round(further)), 2)
 
 
 def least_words(topics: int) -> int:
@@ -322,21 +329,40 @@ def fitted_rule() -> FittedRule:
 # Of all words of texts without stop words: by one word, each doubling of them, and each time that texts are e times as long.
 # Own words cover 22 to 56 % with 250 and 56 to 100 % with 2,000, those of general English 10 to 25 % and 35 to 55 %.
 _OWN_WORDS, _GENERAL_WORDS = (-0.32, 0.122, -0.089), (-0.695, 0.104, 0.0)
+_OF_THE_REST = 0.5  # of what a public list leaves: words that are found cover .2 to .85 of what they cover without it
 _USUAL_TOPICS = 20
 
 
-def covered(words: float, *, general: bool, written: float = 0.0) -> float:
+def covered(words: float, *, general: bool, written: float = 0.0, found: float = 0.0) -> float:
     """Which share of the words of texts is on a list of so many, be they frequent in such texts or in general English.
 
-    The texts have so many `written` words; 0: nobody says it.
+    The texts have so many `written` words; 0: nobody says it. Beside the list may stand so many that were `found` in them.
     """
     by_one, by_each_doubling, by_length = _GENERAL_WORDS if general else _OWN_WORDS
-    return min(max(by_one + by_each_doubling * log2(words) + by_length * log(written or LENGTHS[1]), 0.05), 1.0)
+    share = min(max(by_one + by_each_doubling * log2(words) + by_length * log(written or LENGTHS[1]), 0.05), 1.0)
+    return share + _OF_THE_REST * (1.0 - share) * covered(found, general=False, written=written) if found >= 1 else share
 
 
-def length_on_list(written: float, words: float, *, general: bool) -> float:
-    """How many of the words of a text are on the list."""
-    return round(written * covered(words, general=general, written=written), 1)
+def length_on_list(setting: ForecastSetting, times: float = 1.0) -> float:
+    """How many of the `written` words of a text are on the list, with so many times as many found as are expected."""
+    words, found = words_counted(setting, times), 0.0
+    if setting.listed:
+        words, found = setting.listed, times * words_found(setting)
+    share = covered(words, general=setting.general_list, written=setting.written, found=found)
+    return round(setting.written * share, 1)
+
+
+def length_asked(setting: ForecastSetting) -> float:
+    """The same of a list that is as long as the plan says, however many words the noise leaves: what a plan tells."""
+    return length_on_list(setting if setting.listed else replace(setting, found_from=0.0))
+
+
+def written_for(setting: ForecastSetting) -> float:
+    """How many words texts have of which a plan tells this length."""
+    written = setting.length
+    for _ in range(_STEPS if written else 0):
+        written *= setting.length / max(length_asked(replace(setting, written=written)), _LEAST_LENGTH)
+    return round(written, 1)
 
 
 def written_with(length: float, words: float, *, general: bool) -> float:
@@ -348,22 +374,31 @@ def written_with(length: float, words: float, *, general: bool) -> float:
 
 
 _STEPS = 8  # each comes ten times nearer
+_LEAST_LENGTH = 0.1  # to which lengths are rounded
 
 
-def of_f1(found: Mapping[str, float]) -> tuple[float, ...]:
-    """What the order of settings by F1 reads of these features: one, noise, topics, and what the list covers of texts."""
+def of_f1(found: Mapping[str, float], written: float = 0.0) -> tuple[float, ...]:
+    """What the order of settings by F1 reads of these features: one, noise, topics, and what the list covers of texts.
+
+    These have so many `written` words; 0: as many as such texts have where the list holds so many of them.
+    """
     length, general = exp(found[LENGTH]), bool(found[GENERAL])
-    share = length / written_with(length, exp(found[WORDS]), general=general)
+    share = length / (written or written_with(length, exp(found[WORDS]), general=general))
     return 1.0, found[NOISE], found[TOPICS] - log(_USUAL_TOPICS), log(share)
 
 
-def expected_f1(found: Mapping[str, float], fitted: FittedModel) -> float:
+# In its logarithm: words of general texts tell .05 to .1 less than others of their cover, but what own words cover is less sure.
+_OF_GENERAL_WORDS = -0.04
+
+
+def expected_f1(found: Mapping[str, float], fitted: FittedModel, written: float = 0.0) -> float:
     """The F1 of a classifier on the topics of all documents, over what the best model without noise has on the same texts.
 
     Of a document without a listed word nothing is told.
     """
     known = {**found, NOISE: min(found[NOISE], fitted.tried[NOISE][1])}
-    told = exp(sum(number * value for number, value in zip(fitted.f1, of_f1(known), strict=True)))
+    told = exp(sum(number * value for number, value in zip(fitted.f1, of_f1(known, written), strict=True)))
+    told *= exp(_OF_GENERAL_WORDS * found[GENERAL])
     return told * (1.0 - exp(-exp(found[LENGTH])))
 
 
@@ -371,6 +406,7 @@ def expected_f1(found: Mapping[str, float], fitted: FittedModel) -> float:
 
 COVERS = 0.8  # how often an outcome lies in its band, as was tried on corpora that the rule was not fitted on
 SLACK = 0.05  # of a feature beyond what was tried, in its logarithm
+_FURTHER_WORDS = 0.15  # of words: those found beside 2,000 listed ones, tried on three corpora (lab reproduce word-sources)
 _FEWEST_DOCUMENTS, _MOST_DOCUMENTS = 100, 10**7
 _COARSE, _FINE = 1.25, 1.05  # steps in which so many documents are sought
 _MORE_IS_BETTER = (NOISE, WORDS_SEEN)  # beyond what was tried of these, the most that was tried counts
@@ -460,7 +496,7 @@ def _of_one_length(setting: ForecastSetting, rule: FittedRule | None = None) -> 
     fitted = rule.models.get(tried_as(setting))
     if fitted is None:  # of such a model the rounds are not looked up: that imports it
         return _unknown(setting, (_untried(tried_as(setting)),))
-    if setting.found_from:
+    if setting.found_from and not setting.listed:
         about = words_found(setting)
         if about < least_words(setting.topics):
             unknown = _unknown(setting, (_too_few(setting, about),))
@@ -478,16 +514,15 @@ def _of_one_length(setting: ForecastSetting, rule: FittedRule | None = None) -> 
         for name in ("held_out", "classification")
     )
     verdict = told[0].verdict if len({one.verdict for one in told}) == 1 else Verdict.CANNOT_SAY
-    f1 = round(expected_f1(found[0], fitted), 3)
+    f1 = round(expected_f1(found[0], fitted, setting.written), 3)
     return Forecast(setting, held_out, classification, verdict, (), rule.corpora, told[0].chance, f1, 1)
 
 
 def with_words(setting: ForecastSetting, times: float) -> ForecastSetting:
     """The setting with as many words as the run will have, or so many times as many, and what these hold of a document."""
     words = words_counted(setting, times)
-    if words == setting.words or not setting.written:
-        return replace(setting, words=words)
-    return replace(setting, words=words, length=length_on_list(setting.written, words, general=setting.general_list))
+    length = length_on_list(setting, times) if setting.written and setting.found_from else setting.length
+    return replace(setting, words=words, length=length)
 
 
 @dataclass(frozen=True)
@@ -575,7 +610,8 @@ def beyond(found: Mapping[str, float], fitted: FittedModel) -> tuple[str, ...]:
         if name in _NOT_SAID:
             continue
         low, high = fitted.tried[name]
-        if value < low - SLACK or (value > high + SLACK and name not in _MORE_IS_BETTER):
+        above = _FURTHER_WORDS if name == WORDS else SLACK
+        if value < low - SLACK or (value > high + above and name not in _MORE_IS_BETTER):
             reasons.append(_said(name, value, low, high))
     return tuple(reasons)
 
@@ -607,6 +643,7 @@ def _number(value: float) -> str:
 
 MODELS = (*((LDA_VI, start) for start in (PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE)), (MOMENTS, PUBLIC))
 OTHERS = (("lda", PLAIN), ("nmf", PLAIN), ("prodlda", PLAIN))  # which are shown beside them, and never best under a budget
+_LIKELY = 0.9
 WORDS_TRIED, TOPICS_TRIED = LISTS, (5, 10, 20, 30, 50)
 
 
@@ -670,18 +707,27 @@ def best_settings(
     told = list[Forecast]()
     sizes = words or (setting.words,)
     there = words_counted(replace(setting, words=max(sizes), written=written))
+    if setting.listed and words_found(replace(setting, written=written or LENGTHS[0])) < _WORTH_FINDING:
+        return None
     sizes = tuple(size for size in sizes if not any(there <= other < size for other in sizes))  # longer ones have no more
     for (model, start), size, count in product(MODELS, sizes, topics or (setting.topics,)):
         if vectors is (model == LDA_VI and start in (PLAIN, BY_MOMENTS_ALONE)):
             continue
-        one = replace(setting, model=model, start=start, start_said=True, words=size, topics=count, rounds=0)
+        size, listed = (2 * size, size) if setting.listed else (size, 0)
+        one = replace(setting, model=model, start=start, start_said=True, words=size, topics=count, rounds=0, listed=listed)
         if written:
-            one = replace(one, written=written, length=length_on_list(written, size, general=one.general_list))
+            one = replace(one, written=written)
+            one = replace(one, length=length_asked(one))
         told.append(forecast(one))
     best = max(told, key=lambda one: (surest and one.verdict is Verdict.OF_USE, order_of(one)), default=None)
     return best if best is not None and best.held_out is not None else None
 
 
-def order_of(one: Forecast) -> tuple[int, bool, float]:
-    """Where a forecast stands among others: the last is the best."""
-    return one.lengths, one.verdict is not Verdict.NOT_OF_USE, one.f1 or 0.0
+def order_of(one: Forecast) -> tuple[int, float, bool, float]:
+    """Where a forecast stands among others: the last is the best.
+
+    Without vectors, topics are nothing but what stands out of the noise: there it comes first that they are likely of use.
+    """
+    alone = one.setting.model == LDA_VI and one.setting.start in (PLAIN, BY_MOMENTS_ALONE)
+    likely = min(one.chance or 0.0, _LIKELY) if alone else _LIKELY
+    return one.lengths, likely, one.verdict is not Verdict.NOT_OF_USE, one.f1 or 0.0

@@ -49,7 +49,7 @@ from securetm.plans.profile_choice import (
 )
 from securetm.plans.profiles import read_profile
 from securetm.plans.recommend import Recommendation, plan_text, recommended
-from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, USUAL_LANGUAGE, Plan, hides_documents
+from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, USUAL_LANGUAGE, WITH_PRIVATE, Plan, hides_documents
 from securetm.reports.committed_costs import ProfileCost, by_cost, cost_of
 from securetm.reports.forecast import before_a_run, chance_said, forecast_said
 from securetm.reports.profiles import explain
@@ -115,9 +115,12 @@ def plan_of(
     general = best is not None and best.general_list
     if general:
         said["vocabulary.file"] = "of general texts: behind the noise too few words of these documents would be found"
+    if best is not None and best.listed:
+        said["vocabulary.file"] = "words of general texts, and those of these documents that are found behind the noise"
     if notes.spoken:
         said["tokeniser.stop_words"] = language_taken(notes.spoken)
     named = notes.language or notes.spoken or USUAL_LANGUAGE
+    named += WITH_PRIVATE if best is not None and best.listed else ""
     listed = {"file": named} if whole or general or (notes.language and best is None) else {}
     asked: dict[str, Any] = {
         "profile": profile.name,
@@ -126,7 +129,7 @@ def plan_of(
         "model": {"name": best.model, "n_topics": best.topics} if best else {},
         "privacy": _privacy(answers, profile, notes, said) if hidden else {},
         "tokeniser": {"stop_words": notes.code} if notes.code not in (None, ENGLISH_CODE) and not listed else {},
-        "vocabulary": {**listed, **({"max_words": best.words} if best is not None and not whole else {})},
+        "vocabulary": {**listed, **({"max_words": best.listed or best.words} if best is not None and not whole else {})},
         "origins": {"vocabulary": notes.public} if notes.public else {},
         "corpus": _corpus(notes, parties, hidden, said),
     }
@@ -362,6 +365,9 @@ def _best(answers: Answers, profile: Profile, notes: PlanNotes) -> Forecast | No
         together = needed is None or needed.together
         setting = replace(setting, found_from=documents_needed_by(needed, parties), found_together=together)
         each.append(best_settings(setting, vectors=vectors, written=notes.length))
+        if "file" in profile.vocabularies:
+            both = replace(setting, general_list=True, listed=setting.words)
+            each.append(best_settings(both, vectors=vectors, written=notes.length))
     if "file" in profile.vocabularies:
         general = replace(setting, found_from=0.0, general_list=True)
         each.append(best_settings(general, vectors=vectors, written=notes.length))

@@ -13,10 +13,16 @@ from securetm.plans.forecast import (
     MODELS,
     ForecastSetting,
     Verdict,
+    best_settings,
     documents_needed,
     forecast,
+    length_asked,
+    length_on_list,
     under_profile,
+    words_counted,
     words_expected,
+    words_found,
+    written_for,
 )
 from securetm.plans.profiles import read_profile
 
@@ -76,6 +82,28 @@ def test_shares_of_noise_are_longer_than_what_a_curator_adds() -> None:
 def test_numbers_that_no_training_has_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(BadSetting, match=next(iter(bad))):
         replace(SETTING, **bad)  # type: ignore[arg-type]
+
+
+def test_beside_a_public_list_words_that_are_found_add_to_what_it_covers() -> None:
+    listed = replace(SETTING, general_list=True, words=2_000, written=20.0, documents=7_600)
+    both = replace(listed, words=4_000, listed=2_000, found_from=200.0)
+    assert 2_000 < words_counted(both) < 2_000 + words_found(both)
+    assert length_on_list(both) > length_on_list(listed)
+    assert written_for(replace(both, length=length_asked(both))) == pytest.approx(20.0, abs=0.5)
+    hardly = replace(both, found_from=7_000.0)  # a list never has too few words
+    assert words_found(hardly) < 5
+    assert forecast(hardly).held_out is not None
+    assert best_settings(hardly, written=20.0) is None  # of which finding them is not worth its budget
+    assert best_settings(both, written=20.0) is not None
+
+
+def test_without_vectors_settings_that_are_likely_of_use_come_first() -> None:
+    few = replace(SETTING, documents=4_662, epsilon=4.0, general_list=True, written=14.0)
+    plain, public = (best_settings(few, vectors=vectors, written=14.0) for vectors in (False, True))
+    assert plain is not None
+    assert public is not None
+    assert (plain.setting.start, plain.chance) == ("plain", pytest.approx(0.95, abs=0.05))
+    assert plain.setting.topics < public.setting.topics  # whose topics public vectors make readable, whatever the noise
 
 
 def test_a_forecast_knows_how_many_words_the_noise_leaves() -> None:

@@ -31,6 +31,7 @@ BY_LIKELIHOOD = {
     "settings-rule": frozenset({"held_out", "frequencies", "covered"}),
     "usefulness-forecast": frozenset({"held_out", "frequencies", "f1"}),
     "chosen-plans": frozenset({"ratio", "f1", "found"}),
+    "word-sources": frozenset({"gain", "f1", "covered", "source", "found"}),
     "documents-curve": frozenset({"held_out", "true_topics", "documents", "away_from_truth"}),
 }
 BY_LABELS = {"semantic-rounds": {"nmi", "rounds", "given_up"}}

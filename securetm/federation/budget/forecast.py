@@ -30,7 +30,7 @@ from securetm.plans.forecast import (
     ForecastSetting,
     forecast,
     under_profile,
-    written_with,
+    written_for,
 )
 from securetm.plans.profiles import BLIND, cohort_of, count_of_parties, words_in_sums
 from securetm.plans.schema import MOMENTS, TokeniserChoice, VocabularyChoice, hides_documents
@@ -171,7 +171,7 @@ def setting_of(agreement: Agreement, parties: int, documents: int, length: float
     needed = needed_by(agreement, parties)
     words, general = max(len(agreement.longest_list), 2), plan.vocabulary.language is not None
     counts = Terms((Block("counts", (agreement.model.most_shown_topics, len(agreement.longest_list))),), bits=64)
-    return ForecastSetting(
+    setting = ForecastSetting(
         documents=documents,
         epsilon=budget.epsilon,
         delta=budget.delta,
@@ -181,7 +181,6 @@ def setting_of(agreement: Agreement, parties: int, documents: int, length: float
         topics=agreement.model.most_shown_topics,
         rounds=plan.training.rounds,
         length=length,
-        written=round(written_with(length, words, general=general), 1) if length else 0.0,
         general_list=general,
         documents_per_person=each,
         noise_factor=under_profile(agreement.profile, parties),
@@ -189,7 +188,9 @@ def setting_of(agreement: Agreement, parties: int, documents: int, length: float
         found_from=documents_needed_by(needed, parties),
         found_together=needed is None or needed.together,
         radius=min((mechanism.row_radius(counts) for mechanism in agreement.profile.mechanisms), default=1.0),
+        listed=len(agreement.base_words),
     )
+    return replace(setting, written=written_for(setting))
 
 
 def forecast_record(agreement: Agreement, parties: int, found: Mapping[str, Any]) -> dict[str, Any]:
