@@ -387,7 +387,7 @@ def of_f1(found: Mapping[str, float], written: float = 0.0) -> tuple[float, ...]
     return 1.0, found[NOISE], found[TOPICS] - log(_USUAL_TOPICS), log(share)
 
 
-# In its logarithm: words of general texts tell .05 to .1 less than others of their cover, but what own words cover is less sure.
+# In its logarithm: words of general texts tell .05 to .1 less than others of their cover, but what own words cover varies more.
 _OF_GENERAL_WORDS = -0.04
 
 

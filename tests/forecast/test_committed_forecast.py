@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from lab.fits.chosen_plans import kept
-from lab.fits.word_sources import BOTH, ENGLISH, OWN
 from lab.fits.forecast import CLASSIFICATION, HELD_OUT, by_chance, fitted_f1, summary
 from lab.fits.forecast_trials import points_of
+from lab.fits.word_sources import BOTH, ENGLISH, OWN
 from lab.measuring import Row, committed
 from securetm.models.questions.word_sums import USUAL_WORDS, required
 from securetm.plans.forecast import (
