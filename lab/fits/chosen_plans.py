@@ -62,7 +62,8 @@ def reproduce(
 def found(rows: Sequence[Row]) -> Row:
     """The result of these rows."""
     read = "TagMyNews, M10, StackOverflow titles, SMS, docstrings of installed packages, 20 Newsgroups"
-    return {"corpus": read, "reproduction": "chosen-plans", "parties": PARTIES, "tables": {"Kept": [kept(rows)]}, "rows": list(rows)}
+    about = {"corpus": read, "reproduction": "chosen-plans", "parties": PARTIES}
+    return {**about, "tables": {"Kept": [kept(rows)]}, "rows": list(rows)}
 
 
 def kept(rows: Sequence[Row]) -> Row:
