@@ -134,13 +134,14 @@ def _measure(
     from lab.shown import show_measured, write_measured
     from securetm.reports.files import check_folder, check_writable
     from securetm.reports.terminal import Bars, results, screen
+    from securetm.stages import InLines
 
     for file in (html, sizes["keep"]):
         if file is not None:
             check_writable(file)
     if write is not None:
         check_folder(write)
-    with Bars(screen()) as bars:
+    with Bars(screen()) if sys.stderr.isatty() else InLines(screen().print) as bars:
         result = measure(kind, name, bars, {size: value for size, value in sizes.items() if value is not None}, data)
     show_measured(result, results(json))
     if json:

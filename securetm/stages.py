@@ -1,4 +1,4 @@
-"""How far a computation is, told to whoever watches. The bars of the terminal are in `reports/terminal.py`."""
+"""How far a computation is, told to whoever watches: in lines, or in the bars of a terminal (`reports/terminal.py`)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Protocol
 
 _LATE = 1.5  # seconds in which nothing is shown
+_EVERY = 10.0  # seconds between two lines of a stage
 
 
 class Stages(Protocol):
@@ -30,6 +31,34 @@ class Unwatched:
 
     def step(self, done: int) -> None:
         """Nothing is shown."""
+
+
+class InLines(ExitStack):
+    """One line for each stage, and more while the stage lasts: where no terminal shows bars."""
+
+    def __init__(self, say: Callable[[str], object], clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._tell, self._clock = say, clock
+        self._title, self._total, self._since, self._said = "", 0, 0.0, 0.0
+
+    def stage(self, title: str, total: int) -> None:
+        """Begins a stage, and ends the one before it."""
+        self._title, self._total, self._since = title, total, self._clock()
+        self._say(f"{title} …")
+
+    def step(self, done: int) -> None:
+        """Tells how many steps are done, if nothing was told for a while."""
+        if self._clock() - self._said >= _EVERY and 0 < done < self._total:
+            left = (self._clock() - self._since) * (self._total / done - 1)
+            self._say(f"{self._title}: {done:,} of {self._total:,}, about {_minutes(left)} left")
+
+    def _say(self, line: str) -> None:
+        self._said = self._clock()
+        self._tell(line)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 class ShownLate(ExitStack):

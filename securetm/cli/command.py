@@ -26,7 +26,7 @@ from securetm.cli.options import ARGUMENT
 from securetm.data_classes import dataclass
 from securetm.foreign_text import json_text, printable
 from securetm.reports.files import output_named
-from securetm.stages import ShownLate
+from securetm.stages import InLines, ShownLate
 
 if TYPE_CHECKING:
     from securetm.reports.terminal import Bars, Screen
@@ -59,8 +59,10 @@ class Output:
         """Prints a note."""
         self.screen.print(said, markup=False)
 
-    def bars(self) -> Bars:
+    def bars(self) -> Bars | InLines:
         """Progress of what takes long."""
+        if not sys.stderr.isatty():
+            return InLines(lambda line: sys.stderr.write(f"{printable(line)}\n"))
         from securetm.reports.terminal import Bars
 
         return Bars(self.screen)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from securetm.corpus.building import Embed
     from securetm.corpus.tokeniser import Tokeniser
     from securetm.plans.schema import Plan
-    from securetm.reports.terminal import Bars
+    from securetm.stages import Stages
 
 _MB = 1 << 20
 
@@ -192,7 +192,7 @@ def _plan_in(path: Path, chosen: Mapping[str, Any]) -> Plan:
     return whole_plan(path, chosen)
 
 
-def _embed(plan: Plan, bars: Bars) -> Embed | None:
+def _embed(plan: Plan, bars: Stages) -> Embed | None:
     from securetm.federation.sources import embed_of
 
     return embed_of(plan, bars)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from securetm.plans.agreement import Agreement
     from securetm.plans.recommend import Recommendation
     from securetm.plans.schema import Plan
-    from securetm.reports.terminal import Bars
+    from securetm.stages import Stages
 
 LONG_SENTENCE = 50  # words
 _NOISE_FOLLOWS_FROM = ("privacy.epsilon", "privacy.delta", "training.rounds")  # that of an earlier run was for its own
@@ -219,7 +219,7 @@ def train(what: RunFolder | Wanted, how: Carrying, out: Output, *, shown: bool =
     return result
 
 
-def _begun(wanted: Wanted, how: Carrying, bars: Bars, to: Console) -> RunFolder:
+def _begun(wanted: Wanted, how: Carrying, bars: Stages, to: Console) -> RunFolder:
     """Reads the documents, and begins the run in its folder, which holds the plan from the first second."""
     from securetm.federation.budget.forecast import (
         check_words,

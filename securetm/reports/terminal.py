@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import IO, Any, Self, cast
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
@@ -131,15 +130,12 @@ def line_text(line: Line, style: str = "") -> Text:
 _BAR, _WIDE = 20, 110  # characters of a bar; a terminal at least this wide gets a bar twice as long
 _FIGURES = 35  # characters behind the bar: steps, time spent, time left
 _SHORTEST = 16  # characters of a title
-_EVERY = 10.0  # seconds between two lines of a stage, where no terminal shows bars
 
 
 class Bars:
-    """One bar for each stage of a run. Where output is redirected, one line, and more while the stage lasts."""
+    """One bar for each stage of a run."""
 
-    def __init__(self, to: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        self._to, self._clock, self._lines = to, clock, not to.is_terminal
-        self._title, self._total, self._since, self._said = "", 0, 0.0, 0.0
+    def __init__(self, to: Console) -> None:
         # a narrow terminal shows the bar and the time left, and cuts the title of the stage
         title = Column(no_wrap=True, overflow="ellipsis", max_width=max(to.width - _FIGURES - _BAR, _SHORTEST))
         said, bar = TextColumn("{task.description}", table_column=title), BarColumn(_BAR if to.width < _WIDE else 2 * _BAR)
@@ -151,35 +147,19 @@ class Bars:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._task is not None and not self._lines:
+        if self._task is not None:
             self._progress.stop()
 
     def stage(self, title: str, total: int) -> None:
         """Begins a stage, and ends the one before it."""
-        if self._lines:
-            self._title, self._total, self._since = title, total, self._clock()
-            self._say(f"{title} …")
-        elif self._task is None:
+        if self._task is None:
             self._progress.start()  # not earlier: a command that is refused at once shows no bar
         else:
             before = self._progress.tasks[self._task]
             self._progress.update(self._task, total=before.completed or 1, completed=before.completed or 1)
-        self._task = TaskID(0) if self._lines else self._progress.add_task(title, total=total)
+        self._task = self._progress.add_task(title, total=total)
 
     def step(self, done: int) -> None:
         """Shows how many steps are done."""
-        if self._task is None:
-            return
-        if not self._lines:
+        if self._task is not None:
             self._progress.update(self._task, completed=done)
-        elif self._clock() - self._said >= _EVERY and 0 < done < self._total:
-            left = (self._clock() - self._since) * (self._total / done - 1)
-            self._say(f"{self._title}: {done:,} of {self._total:,}, about {_minutes(left)} left")
-
-    def _say(self, line: str) -> None:
-        self._said = self._clock()
-        self._to.print(line, markup=False, soft_wrap=True)
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

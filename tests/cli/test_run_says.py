@@ -17,8 +17,8 @@ from securetm.cli.command import Output
 from securetm.federation.folder import announced, reopen
 from securetm.federation.party_store import PartyStore
 from securetm.plans.recommend import recommended_for
-from securetm.reports.terminal import Bars
 from securetm.runs.finished import FinishedRun
+from securetm.stages import InLines
 
 from .conftest import securetm
 
@@ -173,14 +173,14 @@ def test_who_is_stopped_while_documents_are_read_goes_on_by_the_plan_in_the_fold
 
 
 def test_redirected_output_says_what_is_done_and_how_long_it_takes() -> None:
-    now, written = [0.0], io.StringIO()
-    with Bars(Console(file=written, width=60), clock=lambda: now[0]) as bars:
+    now, written = [0.0], list[str]()
+    with InLines(written.append, clock=lambda: now[0]) as bars:
         bars.stage("embedding texts", 1_000)
         for done, at in ((1, 2.0), (100, 30.0), (110, 31.0), (1_000, 300.0)):
             now[0] = at
             bars.step(done)
         bars.stage("training", 3)
-    assert written.getvalue().splitlines() == [
+    assert written == [
         "embedding texts …",
         "embedding texts: 100 of 1,000, about 4 min left",
         "training …",
