@@ -17,10 +17,11 @@ from dp_accounting.dp_event import (
 )
 from scipy import special
 
-from securetm.accounting.bounds import Bound, by_both
+from securetm.accounting.bounds import Bound, by_both, by_losses
 from securetm.accounting.calculator.mechanisms import least_epsilon_shuffled
 from securetm.accounting.calibration import PRECISION, BudgetTooSmall, noise_for
 from securetm.accounting.composition import affordable, by_accountant, failure_cost, quick_epsilon, total, within
+from securetm.accounting.losses import rounding_of
 from securetm.accounting.renyi import ORDERS, epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend
 from securetm.accounting.tradeoff import best_true_positive_rate, true_positives
@@ -51,6 +52,13 @@ def test_nothing_spent_is_nothing_lost_and_the_bare_answer_is_everything():
     assert total([Spend(NoOpDpEvent()), Spend(STEP.event, count=0)], 0.0).epsilon == 0.0
     assert total([STEP, Spend(NonPrivateDpEvent())], DELTA).epsilon == math.inf
     assert delta_at([Spend(PoissonSampledDpEvent(0.5, NonPrivateDpEvent()))], 9.0) == 1.0
+
+
+def test_what_rounding_may_hide_is_paid_from_delta():
+    leaves = ((GENTLE.event, 100),)
+    bound, hidden = by_losses(leaves), rounding_of(leaves)
+    assert bound.epsilon(hidden) == math.inf
+    assert bound.delta(bound.epsilon(3 * hidden)) <= 3 * hidden * (1 + 1e-6)
 
 
 def test_without_delta_pure_epsilons_add_up_and_others_are_infinite():
