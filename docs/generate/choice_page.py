@@ -165,15 +165,13 @@ def _seldom(said: dict[str, Any]) -> str:
 
 
 def _network(said: dict[str, Any]) -> str:
-    """Which runs of a network there are."""
-    runs = [
-        f"{row['corpus']} in `{row['protection']}`, {row['rounds']} rounds" for row in said["rows"] if row["model"] == NETWORK
-    ]
-    return (
-        f"The network `{NETWORK}` has one run only ({'; '.join(runs)}): under a budget it takes thousands of rounds. "
-        if runs
-        else ""
+    """How a network was trained."""
+    runs = [row for row in said["rows"] if row["model"] == NETWORK]
+    free, noised = (
+        sorted({row["rounds"] for row in runs if bool(PROTECTIONS[row["protection"]][1]) == budget}) for budget in (False, True)
     )
+    under = f", and {', '.join(f'{rounds:,}' for rounds in noised)} under a budget" if noised else ""
+    return f"The network `{NETWORK}` took {', '.join(f'{rounds:,}' for rounds in free)} rounds{under}. " if free else ""
 
 
 def _ceiling(said: dict[str, Any]) -> str:

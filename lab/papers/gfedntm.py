@@ -83,12 +83,8 @@ SCALES = {
         MEDIUM,
         (0, 1, 2),
         {
-            "known": {
-                **_EVERYWHERE,
-                "once": (0.03, 0.04, 1.0),
-                "documents": 600,
-                "validation": 200,
-            },
+            "known": {**_EVERYWHERE, "documents": 600, "validation": 200},
+            "more": {"shared": (40,), "etas": (), "documents": 3_000},
             "epochs": {PRODLDA: 25, ADDITIVE: 25, BY_GIBBS: 60, VARIATIONAL: 10},
             "beside": {
                 ADDITIVE: ((5, 0.01), (10, 0.01)),
@@ -101,9 +97,9 @@ SCALES = {
             "subjects": {"documents": 5_000, "words": 2_000, "epochs": 30},
         },
         (
-            "600 documents a node (10,000), three seeds (10 runs); 200 documents a node judge (1,000). What all words alike "
-            "give is of 10,000 documents a node.",
-            "25 epochs of ProdLDA (100); one seed at eta of 0.03, 0.04 and 1. Beside it: additive ProdLDA at K' of 5 and 10, "
+            "600 documents a node (10,000), three seeds (10 runs); 200 documents a node judge (1,000). K' = 40 is tried with "
+            "3,000, too, by one seed. What all words alike give is of 10,000 documents a node.",
+            "25 epochs of ProdLDA (100). Beside it: additive ProdLDA at K' of 5 and 10, "
             "`lda` at every K' and at eta of 0.08, `lda-vi` at K' = 10.",
             "5,000 documents of 20 Newsgroups, 2,000 words, 30 epochs.",
             "Under a profile: one seed; documents of known topics are 1,000 a node, of 1,000 words. No network: under a budget "
@@ -156,14 +152,14 @@ def _known(scale: Scale) -> Iterator[Key]:
     for shared, eta in settings(known):
         place = {"shared": shared, "eta": eta, "alpha": USUAL_ALPHA, **same}
         yield from _scenarios(PRIOR, (NOTHING,), scale.seeds, 0, place)
-        seeds = scale.seeds[:1] if eta in known.get("once", ()) else scale.seeds
         for model, scenarios in SCENARIOS.items():
             if model == PRODLDA or (shared, eta) in scale.sizes["beside"][model]:
-                yield from _scenarios(model, scenarios, seeds, scale.sizes["epochs"][model], place)
-    alike = scale.sizes["alike"]
-    for shared, eta in settings(alike):
-        place = {"shared": shared, "eta": eta, "alpha": USUAL_ALPHA, **same, "documents": alike["documents"]}
-        yield from _scenarios(ALIKE, (CENTRAL, ALONE), scale.seeds[:1], 0, place)
+                yield from _scenarios(model, scenarios, scale.seeds, scale.sizes["epochs"][model], place)
+    for of, model in (("more", PRODLDA), ("alike", ALIKE)):
+        sizes = scale.sizes.get(of, {"shared": (), "etas": ()})
+        for shared, eta in settings(sizes):
+            place = {"shared": shared, "eta": eta, "alpha": USUAL_ALPHA, **same, "documents": sizes["documents"]}
+            yield from _scenarios(model, (CENTRAL, ALONE), scale.seeds[:1], scale.sizes["epochs"].get(model, 0), place)
     if scale.sizes["stated_alpha"]:
         place = {"shared": USUAL_SHARED, "eta": USUAL_ETA, "alpha": STATED_ALPHA, **same}
         for model in (PRODLDA, BY_GIBBS):

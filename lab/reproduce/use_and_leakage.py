@@ -3,7 +3,7 @@
 Use is how well a classifier tells the labels of documents that nobody trained on from their topics, over the best model
 without protection. Leakage is what the best attack of a kind gets of the very run, over guessing. Half of the documents are
 held out, and among these and as many members the attacker tells members. Where no attack of a kind is made for a model, or
-finds nothing to try, the run has no point. Of a network there is one run: under a budget it takes thousands of rounds.
+finds nothing to try, the run has no point.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from lab.federations import begun, dealt_out
 from lab.keeping import KeptRows, Key, fits, made
 from lab.measuring import OnProgress, Row
+from lab.reproduce.noise_frontiers import prodlda
 from lab.research_corpora import FILE, PUBLIC, research_file
 from securetm.auditing.plans import AuditPlan, read_audit_plan
 from securetm.auditing.record import Finding, Measured
@@ -45,10 +46,9 @@ PROTECTIONS: Mapping[str, tuple[str, float]] = {  # the profile and its epsilon
     OPEN: (OPEN, 0.0),
     "masked": ("masked", 0.0),
     **{f"dp-central, epsilon {epsilon:g}": ("dp-central", epsilon) for epsilon in (1.0, 3.0)},
-    "dp-distributed, epsilon 3": ("dp-distributed", 3.0),
+    **{f"dp-distributed, epsilon {epsilon:g}": ("dp-distributed", epsilon) for epsilon in (1.0, 3.0, 8.0)},
 }
-NETWORK = "prodlda"
-NETWORK_RUNS: Mapping[tuple[str, str], tuple[int, float]] = {("20 Newsgroups", OPEN): (600, 0.01)}  # rounds, learning rate
+NETWORK, NETWORK_ROUNDS, NETWORK_RATE = "prodlda", 600, 0.01  # without a budget; with one as in `privacy-utility`
 READER = "model reader"  # who has the model alone; texts are looked for by roles of the run, who see its sums
 TEXTS, MEMBERS, MEMBERS_SELDOM = "texts", "members", "members_at_0.1_percent"
 FALSE_ALARMS: Mapping[str, float] = {MEMBERS: 0.01, MEMBERS_SELDOM: 0.001}  # the last takes some 3,700 others to judge
@@ -82,7 +82,6 @@ def reproduce(
     keys: list[Key] = [
         {"corpus": corpus, "model": model, "protection": protection}
         for corpus, model, protection in product(CORPORA, (*MODEL_ROUNDS, NETWORK), PROTECTIONS)
-        if model != NETWORK or (corpus, protection) in NETWORK_RUNS
     ]
     wanted = [key for key in keys if fits(key, only, "use-and-leakage")]
     if not wanted:
@@ -120,13 +119,18 @@ def tables_of(key: Key) -> dict[str, Any]:
     documents = int(CORPORA[key["corpus"]][1] * (1 - HELD_OUT))
     training: dict[str, Any] = {"held_out": HELD_OUT, "documents": documents}
     settings: dict[str, Any] = {"name": model, "n_topics": TOPICS}
-    if model == NETWORK:
-        training["rounds"], settings["learning_rate"] = NETWORK_RUNS[key["corpus"], key["protection"]]
+    privacy = {"epsilon": epsilon, "delta": DELTA} if epsilon else {}
+    if model == NETWORK and epsilon:
+        design = prodlda(documents)
+        training |= {"rounds": design.rounds, "start": "plain"}
+        settings |= design.models[NETWORK]
+        privacy |= design.privacy
+    elif model == NETWORK:
+        training["rounds"], settings["learning_rate"] = NETWORK_ROUNDS, NETWORK_RATE
     elif not epsilon:  # under a budget the plan chooses by the number of documents
         training["rounds"] = MODEL_ROUNDS[model]
     if model == "semantic":
         training["vectors"] = "minilm"
-    privacy = {"epsilon": epsilon, "delta": DELTA} if epsilon else {}
     return {
         "profile": profile,
         "model": settings,
