@@ -165,13 +165,13 @@ def _seldom(said: dict[str, Any]) -> str:
 
 
 def _network(said: dict[str, Any]) -> str:
-    """How a network was trained."""
+    """How a network was trained, and what noise leaves of it."""
     runs = [row for row in said["rows"] if row["model"] == NETWORK]
-    free, noised = (
-        sorted({row["rounds"] for row in runs if bool(PROTECTIONS[row["protection"]][1]) == budget}) for budget in (False, True)
-    )
-    under = f", and {', '.join(f'{rounds:,}' for rounds in noised)} under a budget" if noised else ""
-    return f"The network `{NETWORK}` took {', '.join(f'{rounds:,}' for rounds in free)} rounds{under}. " if free else ""
+    free, noised = ([row for row in runs if bool(PROTECTIONS[row["protection"]][1]) == budget] for budget in (False, True))
+    rounds, under = (", ".join(f"{count:,}" for count in sorted({row["rounds"] for row in part})) for part in (free, noised))
+    left = f", and {under} under a budget: noise in so many weights leaves it a use of at most" if noised else ""
+    most = f" {max(row['use'] for row in noised):.2f}" if noised else ""
+    return f"The network `{NETWORK}` took {rounds} rounds{left}{most}. " if free else ""
 
 
 def _ceiling(said: dict[str, Any]) -> str:
