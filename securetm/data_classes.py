@@ -18,6 +18,7 @@ from dataclasses import replace as replace
 from functools import cache
 from inspect import get_annotations
 from operator import attrgetter
+from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
 _LEFT_TO_THE_LIBRARY = ("InitVar", "KW_ONLY")  # annotations that nobody here uses
@@ -135,6 +136,7 @@ def _compared(cls: type[Any]) -> Callable[[Any], Any]:
     return lambda made: tuple(getattr(made, name) for name in names)
 
 
+@recursive_repr()
 def _repr(self: Any) -> str:
     told = ", ".join(f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.repr)
     return f"{type(self).__qualname__}({told})"

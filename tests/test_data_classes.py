@@ -203,3 +203,14 @@ def test_nothing_is_compiled_before_it_is_used(monkeypatch: pytest.MonkeyPatch) 
     assert compiled == []
     assert kinds["Frozen"](1) == kinds["Frozen"](1)
     assert len(compiled) == 1
+
+
+@pytest.mark.parametrize("make", [dataclasses.dataclass, dataclass])
+def test_an_object_within_itself_is_shown_once(make: Made) -> None:
+    @make
+    class Node:
+        next: Any = None
+
+    node = Node()
+    node.next = [node]
+    assert repr(node).endswith("Node(next=[...])")
