@@ -86,7 +86,7 @@ SCALES = {
         {
             "corpora": {"SMS Spam": (1_500, 2), "TagMyNews": (PAPERS_TAG_NEWS, 3), "StackOverflow": (2_000, 2)},
             "words": 1_000,
-            "topics": {20: 1, 100: 1, 200: 1},
+            "topics": {20: 3, 100: 3, 200: 3},
             "methods of Fig. 2": AVERAGED,
             "seeds of Fig. 4": 3,
             "rounds": 20,
@@ -95,11 +95,11 @@ SCALES = {
             "tuning": {
                 "corpora": {"SMS Spam": (None, 1), "TagMyNews": (PAPERS_TAG_NEWS, 3), "StackOverflow": (4_000, 1)},
                 "words": 2_000,
-                "seeds": 1,
+                "seeds": 3,
                 "informations": (0.1, 0.5),
                 "server_rates": (0.03, 0.1),
             },
-            "private": {"documents": 4_000, "models": MODELS, "seeds": 3, "once": ("lda-vi", SEMANTIC)},
+            "private": {"documents": 4_000, "models": MODELS, "seeds": 3},
             "supervised": (PAPERS_TAG_NEWS, None),
         },
         (
@@ -107,8 +107,7 @@ SCALES = {
             "4,000 of the second, as do runs under profiles.",
             "1,000 words (7,076 to 12,393); 2,000 for tuning.",
             "Tables III to V and Fig. 3 are at k = 50 alone (means over 50, 100 and 200; Fig. 3 at 100).",
-            "Three seeds; one of other k in Fig. 2 (FedAvg and FedAdam alone), of tuning, and of `lda-vi`, `semantic` and "
-            "`bfv` under profiles.",
+            "Three seeds; one of `bfv`. Fig. 2 at other k than 50: FedAvg and FedAdam alone.",
             "Fig. 4 at 50 topics, alpha of 0.1, 1 and 10 (the paper's text does not name its values), 10, 30 and 50 clients.",
             _SAMPLE,
             _NO_RT,
@@ -243,8 +242,6 @@ def _private(scale: Scale) -> Iterator[Key]:
     place = {"part": PRIVATE, "corpus": "StackOverflow", "documents": of.get("documents"), "words": 1_000, "topics": 20}
     for one in under_profiles(of["models"], scale.seeds[: of["seeds"]]):
         model = one.pop("model")
-        if model in of.get("once", ()) and one["seed"] != scale.seeds[0]:
-            continue
         free = model == NO_BUDGET
         if not free or one["epsilon"] is None:
             rounds = scale.sizes["rounds"] if free else 0  # or the plan's
