@@ -24,7 +24,7 @@ from securetm.federation.simulation.simulation import execute
 from securetm.federation.transcript import Transcript
 from securetm.plans.agreement import agree
 from securetm.plans.party_file import PartyFile
-from securetm.plans.recommend import whole_plan as read_plan
+from securetm.plans.recommend import whole_plan
 from securetm.private_files import private_folder, writing
 from securetm.stages import Stages
 from securetm.trial.files import HOME, TrialFolder
@@ -159,10 +159,10 @@ class TrialEnded:
 
 def run_simulation(trial: TrialFolder, stages: Stages) -> Simulated:
     """Runs it in this process. It comes first, because it compiles what all processes use."""
-    plan, corpora = read_plan(trial.plan, {}), {}
+    plan, corpora = whole_plan(trial.plan, {}), {}
     for name in trial.parties:
         file = PartyFile.read(trial.file(name))
-        corpora[name] = documents_of(file, agree(read_plan(file.place(file.plan), {})), stages)
+        corpora[name] = documents_of(file, agree(whole_plan(file.place(file.plan), {})), stages)
     return Simulated(execute(begin(trial.path / SIMULATION, plan, corpora), stages), corpora)
 
 
