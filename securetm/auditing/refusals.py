@@ -45,7 +45,7 @@ from securetm.federation.transcript import Parties, Transcript
 from securetm.federation.wire import wire
 from securetm.models.neural.network import NetworkShape
 from securetm.plans.profiles import claims_of, cohort_of, read_profile
-from securetm.plans.recommend import whole_plan as read_plan
+from securetm.plans.recommend import whole_plan
 from securetm.plans.schema import Plan
 from securetm.private_files import private_file, private_folder
 from securetm.sessions.framing import Reader, head, places_bytes
@@ -74,7 +74,7 @@ def tried_below_minimum(
     enough.
     """
     rules, some = read_profile(profile), {**_BY_BATCHES, **(settings or {})}
-    corpora = runs.documents(read_plan(None, {**some, "profile": _ANY}))
+    corpora = runs.documents(whole_plan(None, {**some, "profile": _ANY}))
     left = rules.aggregation.remaining(cohort_of(rules, tuple(corpora)), len(corpora))
     each, least = (rules.minimum_documents - 1) // left, fewest_left(rules, tuple(corpora))
     few = (rules.minimum_documents - 1) // least

@@ -55,7 +55,7 @@ from securetm.plans.agreement import Agreement
 from securetm.plans.origins import accepted_as, entries_of
 from securetm.plans.party_file import PartyFile, PolicyChoice
 from securetm.plans.profiles import cohort_of
-from securetm.plans.recommend import whole_plan as read_plan
+from securetm.plans.recommend import whole_plan
 from securetm.settings import read_toml
 from securetm.stages import Stages
 from securetm.wording import counted, downward, upward
@@ -187,7 +187,7 @@ def prepare(
 def _checked(file: PartyFile, home: PartyHome, roster: FederationRoster, keys: Keys, stages: Stages) -> Joining:
     said_of_build(roster)
     check_module(file)
-    agreement = agreed_apart(read_plan(file.place(file.plan), {}), roster.members, tried=False)
+    agreement = agreed_apart(whole_plan(file.place(file.plan), {}), roster.members, tried=False)
     check_policy(file, agreement, roster)
     check_accepted_inputs(agreement, file.policy, home.path)
     check_ledgers_hold(agreement, file.name, LedgersOfDocuments(home.ledgers).runs())
