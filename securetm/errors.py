@@ -304,13 +304,14 @@ class NoSuchPath(Misuse):
     hint = "check the spelling; the path is relative to the folder you are in"
 
     def advice(self) -> str:
-        """With the file beside it that was meant, where one is called like it."""
+        """With the file beside it that was meant, where one is called like it: files of one ending are not alike for that."""
         path = Path(self.path)
         try:
-            beside = {one.name: str(path.with_name(one.name)) for one in path.parent.iterdir() if one.exists()}
+            beside = sorted(one for one in path.parent.iterdir() if one.exists())
         except OSError:  # there is no such folder either
-            beside = {}
-        return did_you_mean(path.name, beside) + super().advice()
+            beside = []
+        alike = [one.name for one in beside if did_you_mean(path.stem, [one.stem])]
+        return did_you_mean(path.name, alike) + super().advice()
 
 
 def system_refused(path: str, what: str, problem: OSError) -> Mistake:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,15 +20,20 @@ SECTIONS = dict(re.findall(r"^## (.+)\n\n((?:(?!## ).*\n)*)", PAGE.read_text("ut
 
 
 @pytest.fixture(scope="module")
-def mistaken(workplace: Path) -> Path:
-    """The workplace with files that are not what they are given for."""
-    (workplace / "records.jsonl").write_text('{"note": "river lake", "clinic": "north"}\n', "utf-8")
-    (workplace / "bad.jsonl").write_text('{"text": "river", "person": ["ann"]}\n', "utf-8")
+def mistaken(demo: Said, workplace: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run in a folder that no other test writes to, with files that are not what they are given for."""
+    assert demo.code == 0, demo.err
+    place = tmp_path_factory.mktemp("mistaken")
+    for name in ("documents.jsonl", "new.jsonl", "mine.jsonl", "plan.toml"):
+        shutil.copy(workplace / name, place)
+    shutil.copytree(workplace / "runs/demo", place / "runs/demo")
+    (place / "records.jsonl").write_text('{"note": "river lake", "clinic": "north"}\n', "utf-8")
+    (place / "bad.jsonl").write_text('{"text": "river", "person": ["ann"]}\n', "utf-8")
     dates = ("2026-01-01", "2026-01")
-    (workplace / "months.jsonl").write_text("".join(f'{{"text": "the cat", "date": "{one}"}}\n' for one in dates), "utf-8")
-    (workplace / "latin.txt").write_bytes("caf\xe9\nriver\n".encode("latin1"))
-    (workplace / "nameless.toml").write_text("title = 'no name'\n", "utf-8")
-    return workplace
+    (place / "months.jsonl").write_text("".join(f'{{"text": "the cat", "date": "{one}"}}\n' for one in dates), "utf-8")
+    (place / "latin.txt").write_bytes("caf\xe9\nriver\n".encode("latin1"))
+    (place / "nameless.toml").write_text("title = 'no name'\n", "utf-8")
+    return place
 
 
 def answered(command: str, place: Path) -> str:
@@ -44,11 +50,13 @@ def answered(command: str, place: Path) -> str:
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_what_cannot_be_is_answered_in_a_sentence_and_a_hint(section: str, mistaken: Path, demo: Said, here: Path) -> None:
+def test_what_cannot_be_is_answered_in_a_sentence_and_a_hint(section: str, mistaken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(mistaken)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(mistaken / "cache"))
     commands = re.findall(r"^\$ (.+)$", SECTIONS[section], re.MULTILINE)
-    before = sorted(here.rglob("*"))
-    answers = "".join(answered(command, here) for command in commands)
-    assert sorted(here.rglob("*")) == before
+    before = sorted(mistaken.rglob("*"))
+    answers = "".join(answered(command, mistaken) for command in commands)
+    assert sorted(mistaken.rglob("*")) == before
     if os.environ.get("WRITE_REFUSED"):
         text = PAGE.read_text("utf-8").replace(f"## {section}\n\n{SECTIONS[section]}", f"## {section}\n\n{answers}")
         PAGE.write_text(text.rstrip("\n") + "\n\n", "utf-8")
