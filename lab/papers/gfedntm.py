@@ -92,7 +92,7 @@ SCALES = {
                 VARIATIONAL: ((10, 0.01),),
             },
             "stated_alpha": False,
-            "private": {"models": _PROTECTED, "seeds": 1, "words": 1_000, "documents": 1_000},
+            "private": {"models": _PROTECTED, "seeds": 3, "words": 1_000, "documents": 1_000},
             "alike": {"shared": SHARED_TOPICS, "etas": ETAS, "documents": 10_000},
             "subjects": {"documents": 5_000, "words": 2_000, "epochs": 30},
         },
@@ -102,8 +102,9 @@ SCALES = {
             "25 epochs of ProdLDA (100). Beside it: additive ProdLDA at K' of 5 and 10, "
             "`lda` at every K' and at eta of 0.08, `lda-vi` at K' = 10.",
             "5,000 documents of 20 Newsgroups, 2,000 words, 30 epochs.",
-            "Under a profile: one seed; documents of known topics are 1,000 a node, of 1,000 words. No network: under a budget "
-            "it takes thousands of rounds. Topics of embeddings need texts, which drawn documents lack.",
+            "Under a profile documents of known topics are 1,000 a node, of 1,000 words. Encrypted sums, which are those of "
+            "masks, have one seed. No network: under a budget it takes thousands of rounds. Topics of embeddings need "
+            "texts, which drawn documents lack.",
             _FIXED,
             _PRIOR,
             _CORPUS,
