@@ -220,6 +220,18 @@ def test_adapting_never_predicts_own_documents_worse_than_not_adapting(model: An
     assert gained == (2 if model.gains_topics else 0) or model.party_models
 
 
+def test_few_documents_get_few_topics_of_their_own(shared: Mapping[str, Corpus]) -> None:
+    model = next(one for one in MODELS if one.gains_topics)
+    few = shared["low"].select(np.arange(19))
+    state = model.shared(
+        trained_on(model, model.start(few.vocabulary, np.random.default_rng(0)), few, range(4), 0, Memory(), nothing)
+    )
+    for asked, own in ((None, 1), (2, 2)):
+        adapted = adapt(model, state, few, 4, 0, nothing, asked)
+        assert adapted.stages > 0
+        assert adapted.facts()["own_topics"] == own
+
+
 def test_a_run_shows_what_adapting_gives(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     settings = {"profile": "open", "model.name": "lda", "model.n_topics": 3, "training.rounds": 3}
     result = federate(corpora, tmp_path / "run", settings)

@@ -89,6 +89,7 @@ _LENGTH = sum(length for _, length in STAGES) + _FINISH
 # The shared model was trained on the documents that are held back here, so it predicts them better than it does others: in the
 # demonstration by up to a fifth. Its perplexity counts as so many times what it is.
 _SEEN = 1.25
+_DOCUMENTS_A_TOPIC = 10
 _HELD_BACK = 0.2  # of the training documents, to choose the stage
 _SPLIT = 0x61646170  # beside the plan's seed, so that it is another split than that of held-out documents
 
@@ -119,9 +120,13 @@ class Adapted:
 def adapt(
     model: TopicModel, shared: State, documents: Any, rounds: int, seed: int, on_round: OnRound, own_topics: int | None = None
 ) -> Adapted:
-    """Adapts a model that was trained for so many rounds. Without `own_topics`, as many are added as there are."""
+    """Adapts a model that was trained for so many rounds.
+
+    Without `own_topics`, as many are added as there are, but no more than a topic for ten documents: others would stay empty.
+    """
     held = len(model.topics(shared))
-    here, start = _begun(model, shared, documents, seed, held + (held if own_topics is None else own_topics))
+    own = min(held, len(documents) // _DOCUMENTS_A_TOPIC) if own_topics is None else own_topics
+    here, start = _begun(model, shared, documents, seed, held + own)
     fit, back = documents.split(1 - _HELD_BACK, seed ^ _SPLIT)
     if not len(fit) or not back.lengths().sum():
         return Adapted(model, _whole(model, shared, documents, seed), held, 0, ())
