@@ -260,7 +260,9 @@ def adapt(
     text: Text = None,
     party: Annotated[str | None, "A party of a simulation, instead of --corpus."] = None,
     own_topics: Annotated[
-        int | None, "Topics of the party's own; without it, as many as there are, and at most one for ten documents.", {"min": 0, "max": 1000}
+        int | None,
+        "Topics of the party's own; without it, as many as there are, and at most one for ten documents.",
+        {"min": 0, "max": 1000},
     ] = None,
 ) -> dict[str, Any]:
     """Adapts the model of a finished run to your own documents, and adds topics of your own. Nothing is sent.

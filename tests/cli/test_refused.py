@@ -50,7 +50,9 @@ def answered(command: str, place: Path) -> str:
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_what_cannot_be_is_answered_in_a_sentence_and_a_hint(section: str, mistaken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_is_answered_in_a_sentence_and_a_hint(
+    section: str, mistaken: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(mistaken)
     monkeypatch.setenv("XDG_CACHE_HOME", str(mistaken / "cache"))
     commands = re.findall(r"^\$ (.+)$", SECTIONS[section], re.MULTILINE)
