@@ -107,7 +107,12 @@ def _cells(row: Row, columns: list[str]) -> Iterator[str]:
     for column in columns:
         value, away = row.get(column), row.get(f"{column}_away")
         digits = 3 if away is None or abs(value) < 1 else 2 if abs(value) < 100 else 1
-        yield cell(value) if away is None else f"{value:,.{digits}f}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{away:.{digits}f}"
+        counted = away == 0 and float(value).is_integer()  # rounds, which are the same in every repetition
+        yield (
+            cell(value)
+            if away is None or counted
+            else f"{value:,.{digits}f}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{away:.{digits}f}"
+        )
 
 
 def _sources(result: Row) -> str:

@@ -104,9 +104,7 @@ def together(parties: Mapping[str, Corpus], plan: Plan, vocabulary: tuple[str, .
     return Corpus.concat(parts).project(vocabulary)
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "profile", "arrays", "apart"), quick(LEARNED, LEARNED[0], LEARNED[1], LEARNED[3], LEARNED[4])
-)
+@pytest.mark.parametrize(("name", "settings", "profile", "arrays", "apart"), quick(LEARNED, LEARNED[0], LEARNED[3], LEARNED[4]))
 def test_a_federation_learns_what_one_machine_learns(
     name: str,
     settings: dict[str, Any],
