@@ -84,7 +84,7 @@ SCALES = {
         (0, 1, 2),
         {
             "known": {**_EVERYWHERE, "documents": 600, "validation": 200},
-            "more": {"shared": (40,), "etas": (), "documents": 3_000},
+            "more": {"shared": (40,), "etas": (), "documents": 10_000},
             "epochs": {PRODLDA: 25, ADDITIVE: 25, BY_GIBBS: 60, VARIATIONAL: 10},
             "beside": {
                 ADDITIVE: ((5, 0.01), (10, 0.01)),
@@ -98,7 +98,7 @@ SCALES = {
         },
         (
             "600 documents a node (10,000), three seeds (10 runs); 200 documents a node judge (1,000). K' = 40 is tried with "
-            "3,000, too, by one seed. What all words alike give is of 10,000 documents a node.",
+            "10,000, too, by one seed. What all words alike give is of 10,000 documents a node.",
             "25 epochs of ProdLDA (100). Beside it: additive ProdLDA at K' of 5 and 10, "
             "`lda` at every K' and at eta of 0.08, `lda-vi` at K' = 10.",
             "5,000 documents of 20 Newsgroups, 2,000 words, 30 epochs.",
