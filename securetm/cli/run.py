@@ -339,8 +339,8 @@ def _say_who_took_no_part(result: Mapping[str, Any], to: Console) -> None:
     held = result["documents"].values()
     few = [without for one in held if 0 < 2 * (without := one["all"] - one["with_agreed_words"]) <= one["all"]]
     if few:
-        left_out = f"{len(few)} ({sum(few):,} documents)"
-        to.print(f"Parties that left out at most half of their documents, which have no agreed word: {left_out}.")
+        lacked = counted(sum(few), "document without an agreed word", "documents without an agreed word")
+        to.print(f"{counted(len(few), 'party', 'parties')} left out {lacked}: at most half of its own each.")
 
 
 def _say_what_is_left_out(agreement: Agreement, corpora: Mapping[str, Corpus], to: Console) -> None:
