@@ -98,7 +98,7 @@ SCALES = {
         },
         (
             "600 documents a node (10,000), three seeds (10 runs); 200 documents a node judge (1,000). K' = 40 is tried with "
-            "10,000, too, by one seed. What all words alike give is of 10,000 documents a node.",
+            "10,000, too. What all words alike give is of 10,000 documents a node, by one seed.",
             "25 epochs of ProdLDA (100). Beside it: additive ProdLDA at K' of 5 and 10, "
             "`lda` at every K' and at eta of 0.08, `lda-vi` at K' = 10.",
             "5,000 documents of 20 Newsgroups, 2,000 words, 30 epochs.",
@@ -156,11 +156,11 @@ def _known(scale: Scale) -> Iterator[Key]:
         for model, scenarios in SCENARIOS.items():
             if model == PRODLDA or (shared, eta) in scale.sizes["beside"][model]:
                 yield from _scenarios(model, scenarios, scale.seeds, scale.sizes["epochs"][model], place)
-    for of, model in (("more", PRODLDA), ("alike", ALIKE)):
+    for of, model, seeds in (("more", PRODLDA, scale.seeds), ("alike", ALIKE, scale.seeds[:1])):
         sizes = scale.sizes.get(of, {"shared": (), "etas": ()})
         for shared, eta in settings(sizes):
             place = {"shared": shared, "eta": eta, "alpha": USUAL_ALPHA, **same, "documents": sizes["documents"]}
-            yield from _scenarios(model, (CENTRAL, ALONE), scale.seeds[:1], scale.sizes["epochs"].get(model, 0), place)
+            yield from _scenarios(model, (CENTRAL, ALONE), seeds, scale.sizes["epochs"].get(model, 0), place)
     if scale.sizes["stated_alpha"]:
         place = {"shared": USUAL_SHARED, "eta": USUAL_ETA, "alpha": STATED_ALPHA, **same}
         for model in (PRODLDA, BY_GIBBS):

@@ -268,7 +268,7 @@ def _of_few_documents(known: Sequence[Row], more: Sequence[Row]) -> str:
     usual, later = (_gains(rows, PRODLDA, "shared", DSS) for rows in (known, more))
     less = "less" if all(later[x][0] < usual[x][0] for x in later) else "not always less"
     gain = f"the gain is {_our_gains(later)}, {less} than with {documents:,}"
-    return f"{lacks}: with {many:,} documents a node, of one seed, {gain}."
+    return f"{lacks}: with {many:,} documents a node {gain}."
 
 
 def _by_eta(known: Sequence[Row]) -> Iterator[Claim]:

@@ -133,7 +133,7 @@ _SHARES = (4.8e-3, 4.4e-3, 2.2e-3, 1.3e-3, 7.8e-4, 4.4e-4, 2.0e-4, 6.6e-5, 1.3e-
 USUAL_WORDS = 64  # words of the documents in which a threshold counts: in a shorter one each word weighs more
 _OF_NEEDED = 0.34  # of the documents that are said to be needed, in which a word was found: fitted on six corpora
 FOUND_APART = 1.7  # four times of five no fewer words than the expected ones over this are found, and no more than times this
-_WORTH_FINDING = 50  # words: for fewer no budget is spent beside a public list
+_WORTH_FINDING = 35  # words: for fewer no budget is spent beside a public list
 _UNLISTED = 0.35  # of those found, that are not on a public list: 3 to 53 % on four corpora
 _OF_A_SUBJECT = 4.0  # so many times more were found where texts are short and on one subject, and hardly a word is expected
 
