@@ -52,7 +52,8 @@ RUN, KEPT = "run.json", "kept.json"
 DIGESTS_VERSION = 1
 LOG = "serve.jsonl"  # of a coordinator that serves
 _OTHERS = (KEPT, LOCK, LOG, PULSE)  # a coordinator writes into these also after the run has ended
-ADDED = ("audits/", "labels.json", "release/statement")  # later: trials, names of topics, what is said of what leaves
+# Later: trials, names of topics, what is said of what leaves, and receipts by courier.
+ADDED = ("audits/", "labels.json", "release/statement", "courier/")
 _DATABASES, _BESIDE = (".sqlite", ".ledger", ".others"), ("-wal", "-shm", "-journal")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from securetm.federation.coordinator.serving import CoordinatorFiles
 from securetm.federation.courier.one_pass import Pass, pass_of_coordinator, pass_of_party
 from securetm.federation.courier.places import LocalFolder, Place
-from securetm.federation.folder import begin
+from securetm.federation.folder import begin, check_all
 from securetm.federation.party.joining import Joining
 from securetm.federation.party.status import JoinStatus
 from securetm.federation.simulation.simulation import execute
@@ -86,6 +86,7 @@ class ByCourier:
             if all(name in self.said and self.said[name].ended is not None for name in ("coordinator", *NAMES)):
                 ended = self.said["coordinator"].ended
                 assert ended is not None
+                check_all(self.run)  # of which a statement can be made
                 return ended
         raise AssertionError(self.said)
 

@@ -43,7 +43,6 @@ def disturbed(run: ByCourier, seed: int, tmp_path: Path, often: float = 0.6) -> 
     raise AssertionError((carrier.befell, run.said))
 
 
-@pytest.mark.faults
 def test_a_bad_carrier_changes_no_model(keys: Path, tmp_path: Path) -> None:
     run = ByCourier.of(keys, tmp_path, SHORT)
     carrier = disturbed(run, 1, tmp_path, often=0.35)
