@@ -36,7 +36,7 @@ from securetm.federation.questions import JOINT
 from securetm.federation.release import released_model
 from securetm.federation.soundness import check_answerable
 from securetm.federation.sources import named_for
-from securetm.federation.store import DamagedStore, read_json, write_bytes, write_json
+from securetm.federation.store import HANDED_OUT, DamagedStore, read_json, write_bytes, write_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models.stored_model import check_plan_of, write_model
 from securetm.plans.agreement import Agreement, agree
@@ -51,9 +51,10 @@ from securetm.version import __version__
 RUN, KEPT = "run.json", "kept.json"
 DIGESTS_VERSION = 1
 LOG = "serve.jsonl"  # of a coordinator that serves
-_OTHERS = (KEPT, LOCK, LOG, PULSE)  # a coordinator writes into these also after the run has ended
-# Later: trials, names of topics, what is said of what leaves, and receipts by courier.
-ADDED = ("audits/", "labels.json", "release/statement", "courier/")
+_OTHERS = (KEPT, LOCK, LOG, PULSE, f"coordinator/{HANDED_OUT}")  # a coordinator writes into these also after the run has ended
+LATE = "late"  # the transcript of what is said after a run has ended, to parties that come for its model
+# Later: trials, names of topics, what is said of what leaves, receipts by courier.
+ADDED = ("audits/", "labels.json", "release/statement", "courier/", f"{LATE}/")
 _DATABASES, _BESIDE = (".sqlite", ".ledger", ".others"), ("-wal", "-shm", "-journal")
 
 

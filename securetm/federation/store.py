@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -168,6 +168,9 @@ class SqliteStore:
             raise DamagedStore(str(self.path), str(problem)) from problem
 
 
+HANDED_OUT = "handed_out.json"  # apart, because parties may come for the model long after a run's files are bound
+
+
 class CoordinatorStore(SqliteStore):
     """The coordinator's store: answers, rounds and the model. It holds no figure of a party."""
 
@@ -184,6 +187,15 @@ class CoordinatorStore(SqliteStore):
         """Returns the last state kept under that name."""
         path = self.folder / f"{name}.safetensors"
         return read_arrays(path) if path.is_file() else None
+
+    def handed_out(self) -> frozenset[str]:
+        """The parties that have the finished model."""
+        path = self.folder / HANDED_OUT
+        return frozenset(read_json(path)["parties"]) if path.is_file() else frozenset()
+
+    def keep_handed_out(self, names: Iterable[str]) -> None:
+        """Writes down that these parties have it, too."""
+        write_json(self.folder / HANDED_OUT, {"parties": sorted(self.handed_out().union(names))})
 
     def drop_states(self, pattern: str) -> None:
         """Deletes the states kept under such names."""

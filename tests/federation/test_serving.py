@@ -21,7 +21,7 @@ from securetm.federation.coordinator import training
 from securetm.federation.coordinator.coordinator import Coordinator, Trained
 from securetm.federation.coordinator.serving import AnswersTooLate, NoProgress, Serving, TooFewCame, served_folder
 from securetm.federation.coordinator.status import EventLog, RunStatus
-from securetm.federation.folder import LOG, RESULT, RunFolder, begin
+from securetm.federation.folder import LOG, RESULT, RunFolder, begin, check_all
 from securetm.federation.party.party import Party
 from securetm.federation.party_store import PartyStore
 from securetm.federation.simulation.simulation import InProcess, execute
@@ -264,6 +264,7 @@ def test_a_run_that_has_ended_hands_its_model_to_who_comes_late(site: Site) -> N
     (kept,) = site.simulated.party("south").rglob("model.safetensors")
     assert kept.read_bytes() == site.model
     assert site.serving(survivors=4, patience=1e6).run() == first  # nobody is waited for any more
+    check_all(site.serving(survivors=4).folder.path)  # of which a statement can be made
 
 
 def test_killed_after_the_training_it_asks_nobody_again(site: Site, model: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from securetm.federation.coordinator.hidden_words import take_words, told_words
 from securetm.federation.coordinator.rounds import Attendance, PartyRefused, Rounds
 from securetm.federation.coordinator.training import BEST, CHECKPOINT, TrainingPhase, start
 from securetm.federation.coordinator.words import agree_on_words, message_of, recall_words, tell_words, words_of_before
-from securetm.federation.folder import RunFolder
+from securetm.federation.folder import LATE, RESULT, RunFolder
 from securetm.federation.limits import ROOM
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS, TRAIN, Questions, cohort_size
 from securetm.federation.refusal_errors import QuestionNotAllowed
@@ -36,7 +36,7 @@ from securetm.plans.schema import TrainingChoice
 from securetm.sessions.survivors import SurvivorsMissing
 from securetm.stages import Stages, Unwatched
 
-ENDED, HANDED_OUT = "ended", "handed out"  # in the coordinator's store: what it ended with, who has the finished model
+ENDED = "ended"  # in the coordinator's store: what it ended with
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,6 @@ class Coordinator(Rounds):
         """Tells these parties, or all, that the training has ended, and what came of it. Returns those that took it."""
         told = {} if self.parties_open else self.questions.finished(state)
         finish = wire.pack_request(self.session, wire.Finish(told, rounds))
-        have = set(json.loads(self.store.get(HANDED_OUT) or b"[]"))
         taken, tells = [], self.agreement.plan.vocabulary.told_at_the_end
         if tells:  # a reply then holds the words
             self._most = max(self._most, ROOM + bytes_of_names(len(self.questions.vocabulary)))
@@ -112,7 +111,7 @@ class Coordinator(Rounds):
             taken.append(member)
             if tells:
                 take_words(self, member, accepted.parcels)
-            self.store.put(HANDED_OUT, json.dumps(sorted(have.union(taken))).encode())
+            self.store.keep_handed_out(taken)
         return taken
 
     def hand_out_again(self, rounds: int, late: Collection[str]) -> list[str]:
@@ -182,7 +181,8 @@ def coordinator_of(
 ) -> Iterator[Coordinator]:
     """The coordinator of a new session over the store and the transcript of this run, at its last checkpoint."""
     agreement, told = folder.agreement, told or Watch()
-    transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
+    ended = (folder.path / RESULT).is_file()
+    transcript = Transcript(folder.path / (LATE if ended else "transcript"), with_content=folder.with_content)
     store = CoordinatorStore(folder.coordinator)
     kept = store.kept_state(CHECKPOINT)
     transcript.forget_after(int(kept[1]["serial"]) if kept else 0)

@@ -6,7 +6,6 @@ like the one of a simulated run; what only parties know is not there, and null i
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +25,7 @@ from securetm.data_homes import data_home
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Mistake, SecuretmError, TooFewParties
 from securetm.federation.budget.prices import PlannedSpending
-from securetm.federation.coordinator.coordinator import HANDED_OUT, Coordinator, Trained, coordinator_of
+from securetm.federation.coordinator.coordinator import Coordinator, Trained, coordinator_of
 from securetm.federation.coordinator.rounds import Attendance, NewSessionWanted, PartiesMissing
 from securetm.federation.coordinator.run_result import run_result, write_result
 from securetm.federation.coordinator.status import (
@@ -389,7 +388,7 @@ class Serving:
 
     def _without_model(self) -> frozenset[str]:
         with closing(CoordinatorStore(self.folder.coordinator)) as store:
-            return frozenset(self.folder.members) - set(json.loads(store.get(HANDED_OUT) or b"[]"))
+            return frozenset(self.folder.members) - store.handed_out()
 
     def _handed_out(self, rounds: int, late: frozenset[str]) -> frozenset[str]:
         """Hands the model to these parties. Returns those that took it."""

@@ -7,7 +7,6 @@ run can do without it, so many days.
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -21,7 +20,7 @@ from securetm.credentials.roster import COORDINATOR
 from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed
-from securetm.federation.coordinator.coordinator import ENDED, HANDED_OUT, Coordinator, Trained, coordinator_of
+from securetm.federation.coordinator.coordinator import ENDED, Coordinator, Trained, coordinator_of
 from securetm.federation.coordinator.rounds import NewSessionWanted
 from securetm.federation.coordinator.serving import CoordinatorFiles, Serving, opened
 from securetm.federation.coordinator.status import HANDING_OUT, EventLog, Fact, RunStatus
@@ -334,7 +333,7 @@ class CourierServing(Serving):
         with suppress(OffTrack):
             took = [*self.parties.receipts(waiting)]
             with closing(CoordinatorStore(self.folder.coordinator)) as store:
-                store.put(HANDED_OUT, json.dumps(sorted({*self.folder.members} - waiting | {*took})).encode())
+                store.keep_handed_out(took)
             for name in took:
                 self.status.log.write("handed_out", party=name)
 
