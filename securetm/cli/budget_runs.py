@@ -19,6 +19,7 @@ from securetm.accounting.delta_limits import sentence_delta
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.accounts import RunAccount
 from securetm.accounting.ledger.all_runs import all_runs
+from securetm.accounting.ledger.privacy_filter import Orders
 from securetm.cli.budget_plan import MOST_RUNS, PlanQuestion
 from securetm.cli.budget_profile import ProfileQuestion, against_of, assumptions_of
 from securetm.cli.run import run_to_type
@@ -142,9 +143,10 @@ def question_of(asked: PlanQuestion, progress: Stages) -> Question:
 def one_run(asked: PlanQuestion) -> tuple[ProfileQuestion, PlannedSpending, RunsAhead]:
     """The question about one run, the run whose noise is still open, and the ledger of all of them."""
     epsilon, delta, before, unbounded = asked.epsilon, asked.delta, list[RunAccount](), ""
+    orders: Orders = ()
     if asked.ledger:
         with Ledger.read(Path(asked.ledger)) as held:
-            before = [run for run in held.runs() if run.answers]
+            before, orders = [run for run in held.runs() if run.answers], held.orders
             epsilon, delta = (held.budget.epsilon, held.budget.delta) if held.has_budget else (epsilon, delta)
         together = all_runs(Path(asked.ledger))
         unbounded = (together.unbounded_because if together else None) or ""
@@ -169,7 +171,7 @@ def one_run(asked: PlanQuestion) -> tuple[ProfileQuestion, PlannedSpending, Runs
         raise BadSetting("securetm budget plan", "--profile", asked.profile, problem, instead=instead)
     run = PlannedSpending(with_words_noise(one.agreement(epsilon=epsilon or own.epsilon)), parties)
     assert run.agreement.budget is not None
-    return one, run, RunsAhead(run.agreement.budget, run.spending(), tuple(before), unbounded)
+    return one, run, RunsAhead(run.agreement.budget, run.spending(), tuple(before), unbounded, orders)
 
 
 def _about_words(run: PlannedSpending) -> str:

@@ -15,6 +15,7 @@ from dp_accounting import GaussianDpEvent
 from typer.main import get_command
 
 from securetm.accounting.calculator.persons import grown
+from securetm.accounting.calculator.series import MOST
 from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.ledger import BudgetExhausted
@@ -504,6 +505,18 @@ def test_the_sixth_run_is_seen_to_fit_or_not(path: Path, tmp_path: Path) -> None
             admitted += 1
     assert one["further_runs"] == admitted  # the ledger itself counts so
     assert "is left after 5 runs" in (tmp_path / "series.html").read_text("utf-8")
+
+
+def test_a_raised_budget_is_counted_by_the_filter_that_the_ledger_began_with(path: Path) -> None:
+    raised = Budget(Unit.PERSON, 40.0, 1e-6)
+    with Ledger.open(path, "hospital-a", raised) as ledger:
+        spent, admitted = ledger.spent().epsilon, 0
+        while ledger.fits("later", Spend(GaussianDpEvent(6.0)), admitted + 1):
+            admitted += 1
+    (one,) = securetm("budget", "series", str(path), "--json").json["series"]
+    assert one["runs"][-1]["together"] == spent
+    assert one["left"] == pytest.approx(40.0 - spent)
+    assert one["further_runs"] == min(admitted, MOST)
 
 
 def test_a_pace_may_be_said_and_a_run_without_a_bound_ends_the_count(path: Path) -> None:

@@ -56,7 +56,7 @@ class Series:
 def series_of(path: Path, per_year: float = 0.0) -> Series:
     """The series of this ledger. Without a number of runs per year, the pace is that of the runs so far."""
     with Ledger.read(path) as ledger:
-        accounts, budget, owner = ledger.runs(), ledger.budget, ledger.owner
+        accounts, budget, owner, orders = ledger.runs(), ledger.budget, ledger.owner, ledger.orders
         whole = ledger.spent().epsilon
     shown, bounded = list[RunOfSeries](), list[RunAccount]()
     for account in accounts:
@@ -65,13 +65,13 @@ def series_of(path: Path, per_year: float = 0.0) -> Series:
             bounded.append(account)
             alone = account.total(budget).epsilon
         if not any(one.unbounded for one in accounts[: accounts.index(account) + 1]):
-            together = RunsAhead(budget, Spending(lambda _: ()), tuple(bounded)).after(0, 1.0).spent().epsilon
+            together = RunsAhead(budget, Spending(lambda _: ()), tuple(bounded), orders=orders).after(0, 1.0).spent().epsilon
         began = account.began[:16].replace("T", " ")
         shown.append(RunOfSeries(account.run, account.profile, began, account.answers.total(), alone, together))
     if len(bounded) < len(accounts) or not bounded:
         return Series(owner, path.stem, budget.unit.value, budget.epsilon, budget.delta, tuple(shown), None, None, None)
     last, times = tuple(bounded[-1].spends()), [datetime.fromisoformat(one.began) for one in bounded]
-    ahead = RunsAhead(budget, Spending(lambda _: last), tuple(bounded))
+    ahead = RunsAhead(budget, Spending(lambda _: last), tuple(bounded), orders=orders)
     further = largest(lambda runs: ahead.fits(runs, 1.0), MOST)
     each = _YEAR / per_year if per_year else (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else None
     ends = f"{times[-1] + (further + 1) * each:%Y-%m-%d}" if each and further < MOST else ""
