@@ -19,7 +19,7 @@ from securetm.cli.command import Output, command
 from securetm.cli.options import ARGUMENT, PROFILES, PassphraseFile, Settings
 from securetm.cli.run import plan_settings
 from securetm.data_classes import dataclass
-from securetm.errors import SecuretmError
+from securetm.errors import Failed, SecuretmError
 from securetm.foreign_text import printable
 from securetm.reports.files import StandardOutput
 from securetm.settings import require
@@ -517,9 +517,9 @@ def post(
     from securetm.settings import read_toml
 
     if "data" in read_toml(file):  # a PARTY.toml names data, a plan does not
-        made, passes = _post_of_party(file, courier, passphrase_file, out)
+        made, passes, failed = _post_of_party(file, courier, passphrase_file, out)
     else:
-        made, passes = _post_of_coordinator(file, courier, set_, passphrase_file, out)
+        (made, passes), failed = _post_of_coordinator(file, courier, set_, passphrase_file, out), None
     for member, trouble in made.troubles.items():
         out.screen.print(f"Note: the letters of {member} are not read: {trouble}.", markup=False, soft_wrap=True)
     if made.unread:
@@ -533,22 +533,35 @@ def post(
     awaited = ", ".join(made.awaited) or "nobody"
     said += f"Awaited: {awaited}." if made.ended is None else "The run has ended."
     out.results.print(said, markup=False, soft_wrap=True)
+    if failed is not None:  # a timer has to see it: the coordinator is told nothing
+        raise Failed(
+            "this party could not answer: {name}: {reason}", hint=failed["hint"], name=failed["name"], reason=failed["reason"]
+        )
     return made.facts() | {"passes": passes}
 
 
-def _post_of_party(file: Path, courier: str, passphrase_file: Path | None, out: Output) -> tuple[Pass, int]:
+def _post_of_party(
+    file: Path, courier: str, passphrase_file: Path | None, out: Output
+) -> tuple[Pass, int, Mapping[str, Any] | None]:
+    """The pass, how many the run takes, and what this party failed by."""
     joining = _prepared(file, passphrase_file, out, tells=False, connects=False)
     from securetm.federation.courier.one_pass import pass_of_party
     from securetm.federation.party.status import JoinStatus
     from securetm.reports.statement.write import write_release
 
     passes, rounds = _say_passes(joining.agreement, out.results), joining.agreement.plan.training.rounds
-    made = pass_of_party(
-        joining, _place(courier), JoinStatus(joining.file.name, joining.roster.federation, rounds, Lines().tell)
-    )
+    lines, failed = Lines(), list[Mapping[str, Any]]()
+
+    def tell(event: str, facts: Mapping[str, Any]) -> None:
+        if event == "failed":
+            failed.append(facts)
+        else:
+            lines.tell(event, facts)
+
+    made = pass_of_party(joining, _place(courier), JoinStatus(joining.file.name, joining.roster.federation, rounds, tell))
     if made.ended is not None and made.ended["rounds"]:
         write_release(Path(str(made.ended["directory"])))
-    return made, passes
+    return made, passes, failed[-1] if failed else None
 
 
 def _post_of_coordinator(

@@ -72,7 +72,10 @@ class AnotherCohort(Refused):
 
     question: str
     number: int
-    hint = "two exact sums of one round over cohorts one party apart show that party's vector: go on with the next number"
+    hint = (
+        "two exact sums of one round over cohorts one party apart show that party's vector: where the members or their keys "
+        "changed within a run, begin another one (another seed in the plan)"
+    )
 
 
 class AskedOtherwise(Refused):
@@ -80,7 +83,10 @@ class AskedOtherwise(Refused):
 
     question: str
     number: int
-    hint = "a number is answered again only for the very same question, state, words and memory: go on with the next number"
+    hint = (
+        "a number is answered again only for the very same question, state, words and memory: where the coordinator lost its "
+        "store, begin another run (another seed in the plan)"
+    )
 
 
 class CannotTakePart(Refused):

@@ -27,7 +27,7 @@ from securetm.federation.budget.witness import Countersigning, LedgerStep
 from securetm.federation.document_minimum import documents_held
 from securetm.federation.limits import ROOM, largest_reply
 from securetm.federation.questions import Questions, asked_of, compile_question, preparation_identity, share_identity
-from securetm.federation.refusal_errors import BadState, NotInvited, OutOfBudget, OutOfTurn
+from securetm.federation.refusal_errors import AnotherCohort, AskedOtherwise, BadState, NotInvited, OutOfBudget, OutOfTurn
 from securetm.federation.store import CoordinatorStore, named
 from securetm.federation.transcript import FewPasses, Parties, Replies, Watch, Wave
 from securetm.federation.wire import wire
@@ -36,6 +36,7 @@ from securetm.plans.agreement import Agreement
 
 # Refusals of a party that was started anew.
 FORGOT = frozenset(kind.__name__ for kind in (NotInvited, WrongSession, UnknownRound))
+_ANSWERED_BEFORE = frozenset(kind.__name__ for kind in (AnotherCohort, AskedOtherwise))
 
 
 class NoBudgetLeft(SecuretmError):
@@ -63,6 +64,15 @@ class PartyRefused(SecuretmError):
     party: str
     reason: str
     hint = "the reason is in that party's own log; no details leave it"
+
+    def advice(self) -> str:
+        """Where it answered before, no later session of this run can ask it otherwise."""
+        if self.reason not in _ANSWERED_BEFORE:
+            return super().advice()
+        return (
+            "it answered this question before, when the members, their keys or what was asked were others: if it refuses again "
+            "at the next start, this run cannot go on; begin another one (another seed in the plan)"
+        )
 
 
 class NewSessionWanted(Exception):
