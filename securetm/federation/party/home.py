@@ -167,10 +167,10 @@ class PartyHome:
         check_database(path)
         try:
             with reading(path) as others:
-                before = others.execute("SELECT value FROM store WHERE key = ?", (_COPIED,)).fetchone()
+                (before,) = others.execute("SELECT value FROM store WHERE key = ?", (_COPIED,)).fetchone() or (None,)
         except sqlite3.Error as problem:
             raise DamagedStore(str(path), str(problem)) from problem
-        if before is not None and bytes(before[0]) == identity:
+        if before == identity:
             raise Mistake(
                 "{home} was restored from a copy, and does not know what this party answered after the copy was made",
                 hint="take part under a new identity: send the request that `securetm restore` wrote to the coordinator's "
