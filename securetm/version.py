@@ -38,8 +38,20 @@ def published() -> dict[str, str] | None:
     """The digests that the wheel was built with; None in a checkout."""
     import json
 
-    path = _here() / "_data" / PUBLISHED
-    return dict(json.loads(path.read_text("utf-8"))) if path.is_file() else None
+    from securetm.errors import Failed
+
+    path, hint = _here() / "_data" / PUBLISHED, "install this version again"
+    if not path.is_file():
+        if path.parent.is_dir():  # which only a wheel has
+            raise Failed("{path} is gone, so nothing can be compared with what was published", hint, path=str(path))
+        return None
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError):  # UTF-8 that is none is a ValueError, too
+        found = None
+    if not isinstance(found, dict):
+        raise Failed("{path} is damaged, so nothing can be compared with what was published", hint, path=str(path))
+    return found
 
 
 def _here() -> Path:

@@ -18,8 +18,10 @@ from pathlib import Path
 
 import pytest
 
+from securetm import version
+from securetm.errors import Failed
 from securetm.extras import EXTRA_OF
-from securetm.version import build_digest
+from securetm.version import build_digest, published
 
 ROOT = Path(__file__).resolve().parent.parent
 PINNED = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
@@ -110,6 +112,19 @@ def test_what_is_installed_is_compared_with_what_was_published(scripts: Path, in
         changed.write_text(before, "utf-8")
         added.unlink()
     assert (done.returncode, json.loads(done.stdout)["changed"]) == (1, ["securetm/added.py", "securetm/wording.py"])
+
+
+def test_a_list_of_published_files_that_is_damaged_or_gone_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(version, "_here", lambda: tmp_path)
+    assert published() is None  # a checkout
+    listed = tmp_path / "_data" / version.PUBLISHED
+    listed.parent.mkdir()
+    with pytest.raises(Failed, match=f"{listed} is gone"):
+        published()
+    for content in (b'{"securetm/wor', b"\xff", b"[" * 100_000, b"[1]"):
+        listed.write_bytes(content)
+        with pytest.raises(Failed, match=f"{listed} is damaged"):
+            published()
 
 
 def documents(folder: Path) -> None:

@@ -48,6 +48,7 @@ Courier = Annotated[
     {"metavar": "FOLDER"},
 ]
 _LOOKS = 0.25  # seconds between two looks at the standing
+_MOST_PORT = 65_535
 _LEDGER_LOOKS = 60  # looks between two at the ledger, which takes longer
 
 
@@ -223,7 +224,8 @@ def _served_pages(metrics: str, status: int, metrics_page: Told, status_pages: M
     host, _, port = metrics.rpartition(":")
     with ExitStack() as opened:
         if metrics:
-            require(port.isascii() and port.isdigit(), "", "--metrics", metrics, "must be PORT or ADDRESS:PORT")
+            is_port = port.isascii() and port.isdigit() and len(port) <= len(str(_MOST_PORT)) and int(port) <= _MOST_PORT
+            require(is_port, "", "--metrics", metrics, f"must be PORT or ADDRESS:PORT, with a port up to {_MOST_PORT}")
             opened.enter_context(LocalPages({"/metrics": metrics_page}, int(port), host or "127.0.0.1"))
         if status:
             opened.enter_context(LocalPages(status_pages, status))

@@ -246,6 +246,7 @@ def check(out: Output, roster: RosterArgument, home: Home = None) -> dict[str, A
         homes.check_accepted(home, read)
     gone, warnings = diagnosis.ended(read, now), diagnosis.ending_soon(read, now)
     show_warnings(warnings)
+    read.check_protocol()
     if not gone and not out.json:
         out.results.print(f"Fine: roster {read.version} of federation {read.federation}.", markup=False)
     out.exit_code = 1 if gone else 0

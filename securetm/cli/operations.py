@@ -121,12 +121,13 @@ def version(
     """
     from securetm.version import __version__, build_digest, published, sources
 
-    found, known = sources(), published()
+    found = sources()
     digest = build_digest(found)
     out.results.print(f"securetm {__version__}\nbuild {digest}", markup=False, soft_wrap=True)
     facts: dict[str, Any] = {"version": __version__, "build": digest, "files": len(found)}
     if not verify:
         return facts
+    known = published()
     changed = None if known is None else sorted(name for name in {*found, *known} if found.get(name) != known.get(name))
     if changed is None:
         said = "This is a checkout, which was not published: compare the digest with that of a release."

@@ -232,7 +232,18 @@ def keep_out_of_core_dumps() -> None:
 
 
 def no_keys(path: str) -> Mistake:
-    """The mistake of a folder without keys."""
+    """The mistake of a folder without keys, or without some of them."""
+    folder = Path(path)
+    names = (IDENTITY, TLS, REQUEST)
+    missing = [name for name in names if not (folder / name).is_file()]
+    if 0 < len(missing) < len(names):
+        return Mistake(
+            "of the keys in {path}, {missing} is gone",
+            hint="take it from your back-up; without one, have these keys revoked, delete this folder, and make new ones with "
+            "`securetm keys new`; keep the rest of the home, which holds the ledgers",
+            path=path,
+            missing=" and ".join(missing),
+        )
     return Mistake(
         "there are no keys in {path}",
         hint="make them with `securetm keys new NAME`, or say where they are with --home",

@@ -58,11 +58,14 @@ class BadRosterSignature(Misuse):
 
 
 class FormerRoster(Misuse):
-    """roster {version} of federation {federation} is of protocol 3: its keys do not outlast a quantum computer"""
+    """roster {version} of federation {federation} is of protocol 3 and begins no run: quantum computers would break its keys"""
 
     federation: str
     version: int
-    hint = "each member sends `securetm keys request`, the operator issues all of them, and each member accepts that roster"
+    hint = (
+        "each member sends `securetm keys request`, the operator moves all with one `securetm keys issue *.request`, and each "
+        "member accepts that roster"
+    )
 
 
 class DowngradedRoster(Misuse):

@@ -13,7 +13,6 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
@@ -30,14 +29,16 @@ from securetm.credentials.keys import NEXT, REQUEST, Keys, Passphrase, are_encry
 from securetm.credentials.roster import COORDINATOR, FederationRoster, check_address
 from securetm.data_classes import dataclass
 from securetm.entropy import OperatingSystem
-from securetm.errors import SecuretmError
+from securetm.errors import Mistake, SecuretmError
 from securetm.extras import missing_extra
+from securetm.federation.budget.ledgers import LedgersOfDocuments
 from securetm.federation.courier.letters import OVERHEAD
 from securetm.federation.courier.places import place_of
 from securetm.federation.network.dialing import channel_options
 from securetm.federation.network.handshake import channel_credentials, diagnosed
 from securetm.federation.network.hub import SERVICE
 from securetm.federation.party.home import PartyHome
+from securetm.federation.store import reading
 from securetm.private_files import check_private
 from securetm.version import __version__, build_digest
 from securetm.wording import counted
@@ -247,12 +248,29 @@ def _ledgers(home: Path) -> Finding:
         try:
             with Ledger.read(path) as ledger:
                 entries += ledger.head[0]
+                _check_owner(home, ledger)
         except SecuretmError as problem:
             return _refused("ledgers", problem)
+    try:
+        LedgersOfDocuments(home / "ledgers").check_kept()
+    except SecuretmError as problem:
+        return _refused("ledgers", problem)
     if not paths:
         return Finding("ledgers", GOOD, "none yet")
     whole = f"{counted(len(paths), 'ledger')} with {counted(entries, 'entry', 'entries')}"
     return Finding("ledgers", GOOD, f"{whole}: every entry follows from the one before")
+
+
+def _check_owner(home: Path, ledger: Ledger) -> None:
+    own = _attempted(lambda: request_in(home / KEYS).name)
+    if isinstance(own, str) and ledger.owner != own:
+        raise Mistake(
+            "{path} is the ledger of {owner}, and this is the home of {own}",
+            hint="put the ledger of {own} back; without it, take the budget of its documents as spent",
+            path=str(ledger.path),
+            owner=ledger.owner,
+            own=own,
+        )
 
 
 def _stores(home: Path) -> Finding:
@@ -266,7 +284,7 @@ def _stores(home: Path) -> Finding:
 
 def _damage(path: Path) -> str:
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as opened:
+        with reading(path) as opened:
             (said,) = opened.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as problem:
         return str(problem)

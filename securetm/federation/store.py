@@ -9,8 +9,9 @@ import hashlib
 import json
 import os
 import sqlite3
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,16 @@ from securetm.errors import CannotWrite, SecuretmError, refused_as
 from securetm.foreign_text import json_text
 from securetm.interrupts import undisturbed
 from securetm.models.tensor_file import packed, unpacked
-from securetm.private_files import check_database, check_private, make_folder, private_file, private_folder, sync, writing
+from securetm.private_files import (
+    check_database,
+    check_private,
+    copy_private,
+    make_folder,
+    private_file,
+    private_folder,
+    sync,
+    writing,
+)
 
 # A figure may be not a number (a model that diverged, no held-out documents), which SQLite keeps as NULL.
 COMMON = "CREATE TABLE IF NOT EXISTS store (key TEXT PRIMARY KEY, value BLOB NOT NULL);"
@@ -39,6 +49,7 @@ _UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY
 FIRST_KEPT = LAST_KEPT = 1_000  # of what others can make this role write down
 LONGEST_REASON = 500  # characters: a reason may quote a message, and must not fill the disk
 _LARGE = 1 << 16
+_HEAD = 20  # bytes of a database that say how it is written
 _BESIDE = bytes.fromhex("8f1c6be2a7d94e03b5f0c81d2a6e9374")  # in place of a value that lies in a file of its own
 
 
@@ -48,6 +59,28 @@ class DamagedStore(SecuretmError):
     path: str
     problem: str
     hint = "restore it from a copy; an interrupted run never leaves a damaged file behind, a full disk or another program does"
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """Opens a database to read. Nothing is made or changed in it or beside it."""
+    log, index = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
+    with tempfile.TemporaryDirectory() as folder:
+        how, place = "mode=ro", path
+        if not index.exists() and log.exists() and log.stat().st_size:  # SQLite would write the index, so a copy is read
+            how, place = "mode=rw", Path(folder) / path.name
+            for one in (path, log):
+                copy_private(one, place.with_name(one.name))
+        elif not index.exists() and _has_log(path):
+            how = "immutable=1"  # else SQLite makes both files, and leaves them
+        with closing(sqlite3.connect(f"{place.absolute().as_uri()}?{how}", isolation_level=None, uri=True)) as opened:
+            yield opened
+
+
+def _has_log(path: Path) -> bool:
+    """Whether its writers use a write-ahead log: so says a byte of its head."""
+    with path.open("rb") as file:
+        return file.read(_HEAD)[18:19] == b"\x02"
 
 
 class SqliteStore:

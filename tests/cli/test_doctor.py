@@ -10,19 +10,21 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from securetm.accounting.ledger import Ledger
 from securetm.contracts import Budget, Unit
+from securetm.corpus.corpus import Corpus
 from securetm.credentials.homes import KEYS, accept, accepted_roster
 from securetm.credentials.keys import Keys
+from securetm.federation.budget.ledgers import LedgersOfDocuments
 from securetm.federation.network.events import Agreed, NetworkEvents
 from securetm.federation.network.hub import Hub
+from securetm.federation.store import COMMON, SqliteStore, reading
 from securetm.stages import Unwatched
 from securetm.trial.files import TrialFolder, make_trial
 from securetm.version import build_digest
@@ -118,10 +120,13 @@ def test_files_that_others_may_read(home: Path) -> None:
 
 
 def test_a_ledger_and_a_store_that_were_changed(home: Path) -> None:
-    path = home / "ledgers" / "0001" / "notes.ledger"
-    path.parent.mkdir(mode=0o700, parents=True)
-    (home / "ledgers").chmod(0o700)
-    Ledger.open(path, NAME, Budget(Unit.DOCUMENT, 1.0, 1e-6)).close()
+    budget = Budget(Unit.DOCUMENT, 1.0, 1e-6)
+    path = (
+        LedgersOfDocuments(home / "ledgers").home(
+            {NAME: Corpus.from_strings(["some words of a note"])}, {NAME: "notes"}, budget
+        )
+        / "notes.ledger"
+    )
     assert found(home, code=1)["ledgers"]["verdict"] == "good"
     with sqlite3.connect(path) as opened:
         opened.execute("DROP TRIGGER entries_stay_as_they_are")
@@ -130,6 +135,27 @@ def test_a_ledger_and_a_store_that_were_changed(home: Path) -> None:
     (home / "others.sqlite").chmod(0o600)
     said = found(home, code=1)
     assert said["ledgers"]["verdict"] == said["stores"]["verdict"] == "bad"
+
+
+def test_nothing_is_changed(home: Path) -> None:
+    with closing(SqliteStore(home / "others.sqlite", COMMON)) as store:
+        store.put("a", b"value")
+    before = {path: path.stat().st_mtime_ns for path in home.rglob("*")}
+    assert found(home, code=1)["stores"]["verdict"] == "good"
+    assert {path: path.stat().st_mtime_ns for path in home.rglob("*")} == before
+
+
+def test_a_store_is_read_where_its_writer_was_killed(home: Path) -> None:
+    """Its last values are in the write-ahead log alone."""
+    path, killed = home / "others.sqlite", home.parent / "killed"
+    with closing(SqliteStore(path, COMMON)) as store:
+        store.put("a", b"value")
+        killed.mkdir()
+        for name in (path.name, f"{path.name}-wal"):
+            shutil.copy(home / name, killed / name)
+    with reading(killed / path.name) as opened:
+        assert opened.execute("SELECT value FROM store").fetchall() == [(b"value",)]
+    assert sorted(one.name for one in killed.iterdir()) == [path.name, f"{path.name}-wal"]
 
 
 def test_a_clock_that_is_behind_and_a_certificate_that_has_ended(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,8 +39,8 @@ from securetm.credentials.diagnosis import check_coordinator, check_own, member_
 from securetm.credentials.homes import KEYS, Replacement, new_keys, next_keys, own_replacement
 from securetm.credentials.hybrid_identity import PublicIdentity, Purpose
 from securetm.credentials.issuing import Issuing, authority_pem, open_authority, with_revoked
-from securetm.credentials.key_requests import make_request, read_request, write_request
-from securetm.credentials.keys import IDENTITY, TLS, Keys, Passphrase, are_encrypted, make_keys
+from securetm.credentials.key_requests import make_request, read_request, request_in, write_request
+from securetm.credentials.keys import IDENTITY, REQUEST, TLS, Keys, Passphrase, are_encrypted, make_keys
 from securetm.credentials.strict_toml import encoded
 from securetm.errors import BadSetting, Mistake, OpenToOthers
 
@@ -140,9 +140,15 @@ def test_missing_and_existing_keys_are_named(home: Path, tmp_path: Path) -> None
         Keys.open(tmp_path / "elsewhere")
     with pytest.raises(Mistake, match="there are keys in"):
         new_keys(home, "north")
-    (home / KEYS / TLS).unlink()
-    with pytest.raises(Mistake, match="there are no keys in"):
-        Keys.open(home / KEYS)
+
+
+@pytest.mark.parametrize("name", [IDENTITY, TLS, REQUEST])
+def test_of_keys_the_file_that_is_gone_is_named(home: Path, name: str) -> None:
+    (home / KEYS / name).unlink()
+    opened = request_in if name == REQUEST else Keys.open
+    with pytest.raises(Mistake, match=f"of the keys in .*, {name} is gone") as refused:
+        opened(home / KEYS)
+    assert "back-up" in refused.value.advice()
 
 
 @pytest.mark.parametrize("name", ["North Clinic", "../up", "a\x1b[31m", "", "-a", "é", "x" * 64])

@@ -129,6 +129,8 @@ def test_a_roster_of_the_former_protocol_is_read_and_begins_no_run(former: Feder
     assert (read.protocol, read.digest) == (3, former.roster.digest)
     with pytest.raises(FormerRoster):
         check_own("east", former.keys("east"), read, NOW)
+    said = securetm("keys", "roster", "check", str(former.folder / "roster.toml"))
+    assert (said.code, "Fine" in said.out, "`securetm keys issue *.request`" in " ".join(said.err.split())) == (2, False, True)
 
 
 def test_a_roster_moves_by_one_command_and_not_back(former: Federation) -> None:

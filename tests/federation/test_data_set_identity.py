@@ -19,6 +19,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.credentials.homes import announced as announce
 from securetm.credentials.key_requests import read_request, write_request
 from securetm.errors import Mistake, OpenToOthers
+from securetm.federation.doctor import examined
 from securetm.federation.document_minimum import DeltaTooLarge, others_hold, units_of
 from securetm.federation.folder import alone_in, begin
 from securetm.federation.party.joining import Joining
@@ -181,6 +182,49 @@ def test_a_ledger_that_is_gone_is_not_begun_anew(organisations: Organisations) -
         path.unlink()
     with pytest.raises(Mistake, match="is gone, and it holds what was"):
         ready.party(PartyWatch())
+    with pytest.raises(Mistake, match="is gone, and it holds what was"):
+        organisations.prepared("numpy")
+    assert "is gone, and it holds what was" in bad_ledgers(ready)
+
+
+def bad_ledgers(ready: Joining) -> str:
+    """What `securetm doctor` says of ledgers that are not good."""
+    said = next(one for one in examined(ready.home.path, None) if one.what == "ledgers")
+    assert (said.verdict, bool(said.to_do)) == ("bad", True)
+    return said.found
+
+
+@pytest.mark.parametrize(
+    ("owner", "kept", "looked"),
+    [
+        ("numpy", "is another ledger than the one", "is another ledger than the one"),
+        ("pandas", "is another ledger than the one", "is the ledger of pandas, and this is the home of numpy"),
+    ],
+)
+def test_another_ledger_does_not_pass_for_that_of_these_documents(
+    organisations: Organisations, owner: str, kept: str, looked: str
+) -> None:
+    ready = organisations.prepared("numpy")
+    spend(ready)
+    (path,) = ready.home.ledgers.glob("*/notes.ledger")
+    assert ready.agreement.budget is not None
+    for one in path.parent.glob("notes.ledger*"):
+        one.unlink()
+    Ledger.open(path, owner, ready.agreement.budget).close()
+    with pytest.raises(Mistake, match=kept):
+        organisations.prepared("numpy")
+    with pytest.raises(Mistake, match=kept):
+        ready.party(PartyWatch())
+    assert looked in bad_ledgers(ready)
+
+
+def test_ledgers_without_the_list_of_their_documents_are_not_read(organisations: Organisations) -> None:
+    ready = organisations.prepared("numpy")
+    spend(ready)
+    (ready.home.ledgers / "documents.sqlite").unlink()
+    with pytest.raises(Mistake, match="no list of the documents"):
+        organisations.prepared("numpy")
+    assert "no list of the documents" in bad_ledgers(ready)
 
 
 def test_a_ledger_that_others_may_read_is_not_spent_from(organisations: Organisations) -> None:

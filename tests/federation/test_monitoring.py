@@ -22,9 +22,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
+from securetm.cli.federation import _served_pages
 from securetm.cli.federation import party_facts as facts_of
 from securetm.contracts import Answer
-from securetm.errors import Failed, Mistake
+from securetm.errors import BadSetting, Failed, Mistake
 from securetm.federation.coordinator import pages as local_pages
 from securetm.federation.coordinator import status as event_log
 from securetm.federation.coordinator.pages import MOST_CLIENTS, LocalPages, PartyMetrics, RunMetrics, metrics_page
@@ -301,7 +302,15 @@ def test_more_clients_than_it_takes_are_sent_away_and_it_goes_on(pages: LocalPag
 
 
 def test_a_port_that_is_taken_is_named(pages: LocalPages) -> None:
-    with pytest.raises(Mistake, match=f"127.0.0.1:{pages.port}"), LocalPages({}, pages.port):
+    with pytest.raises(Mistake, match=f"127.0.0.1:{pages.port}") as refused, LocalPages({}, pages.port):
+        pass
+    assert "a party with --metrics or --status" in refused.value.advice()
+
+
+@pytest.mark.parametrize("metrics", ["99999", "127.0.0.1:65536", "1" * 5_000, "-1", "x", "127.0.0.1:"])
+def test_what_is_no_port_is_named(metrics: str) -> None:
+    served = _served_pages(metrics, 0, lambda: ("text/plain", b""), {})
+    with pytest.raises(BadSetting, match="must be PORT or ADDRESS:PORT"), served:
         pass
 
 

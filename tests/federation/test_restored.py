@@ -14,7 +14,7 @@ import pytest
 
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.ledger_file import LedgerRolledBack
-from securetm.contracts import Answer
+from securetm.contracts import Answer, Budget, Unit
 from securetm.credentials.homes import accept
 from securetm.credentials.issuing import RosterOperator
 from securetm.credentials.key_requests import KeyRequest
@@ -25,6 +25,7 @@ from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.party.backups import MAGIC, back_up, restore
 from securetm.federation.party.failure_log import failures_in
+from securetm.federation.store import DamagedStore
 from securetm.federation.wire import wire
 
 from ..quick_part import quick
@@ -62,6 +63,22 @@ def test_a_copy_is_whole_and_nobody_reads_it(organisations: Organisations, copy:
     names = {path.relative_to(before) for path in before.rglob("*") if path.is_file()}
     assert all((before / name).read_bytes() == (after / name).read_bytes() for name in names)
     assert all(path.stat().st_mode & 0o077 == 0 for path in (after, *after.rglob("*")))
+
+
+@pytest.mark.parametrize("damage", ["ledger cut off", "ledger empty", "ledger cut at a page", "store of garbage"])
+def test_of_a_damaged_home_no_copy_is_made(organisations: Organisations, tmp_path: Path, damage: str) -> None:
+    home = organisations.home(ME)
+    path = home / ("own.sqlite" if damage == "store of garbage" else "ledgers/0001/notes.ledger")
+    Ledger.open(home / "ledgers/0001/notes.ledger", ME, Budget(Unit.DOCUMENT, 1.0, 1e-6)).close()
+    back_up(home, tmp_path / "good.backup", PHRASE)
+    how_much = {"ledger cut off": 3000, "ledger empty": 0, "ledger cut at a page": 8192}
+    content = b"garbage" * 100 if damage == "store of garbage" else path.read_bytes()[: how_much[damage]]
+    path.touch(0o600)
+    path.write_bytes(content)
+    with pytest.raises(DamagedStore) as refused:
+        back_up(home, tmp_path / "a.backup", PHRASE)
+    assert refused.value.path == str(path)
+    assert not any(tmp_path.glob("a.backup*"))
 
 
 def changed(content: bytes) -> Iterator[bytes]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import WHOLE, WORDS
 from securetm.accounting.ledger.ledger import units_differ
+from securetm.accounting.ledger.ledger_file import LedgerFile
 from securetm.accounting.ledger.succession import continue_from
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
@@ -23,7 +24,7 @@ from securetm.corpus.document_names import DIGEST, content_digests
 from securetm.data_classes import dataclass, replace
 from securetm.entropy import OperatingSystem
 from securetm.errors import Mistake
-from securetm.federation.store import DamagedStore
+from securetm.federation.store import DamagedStore, reading
 from securetm.private_files import check_database, private_file, private_folder
 
 INDEX, LOCK = "documents.sqlite", "lock"
@@ -32,6 +33,7 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS secret (value BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS documents (digest BLOB NOT NULL, generation INTEGER NOT NULL, party TEXT NOT NULL,
   PRIMARY KEY (digest, generation, party)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS openings (path TEXT PRIMARY KEY, opening BLOB NOT NULL) WITHOUT ROWID;
 CREATE TEMP TABLE given (digest BLOB PRIMARY KEY) WITHOUT ROWID;
 """
 _KINDS = (WHOLE, WORDS)
@@ -62,21 +64,14 @@ class LedgersOfDocuments:
         beside those that are there.
         """
         private_folder(self.folder)
-        if not (self.folder / INDEX).is_file() and any(self.folder.rglob("*.ledger")):
-            raise Mistake(
-                "{folder} holds ledgers, and no list of the documents that they belong to",
-                hint=(
-                    "put documents.sqlite back, or give --ledgers another folder; what was spent of those documents stays spent"
-                ),
-                folder=str(self.folder),
-            )
+        self._is_listed()
         with self.alone(), self._index() as index:
             key = _secret(index)
             held = {name: _keyed(key, corpus) for name, corpus in corpora.items()}
             found = {name: _places(index, digests) for name, digests in held.items()}
             if by_name:
                 found = {name: {**known, **self._named(file_of[name])} for name, known in found.items()}
-            self._check_there(found)
+            self._check_there(index, {place for known in found.values() for places in known.values() for place in places})
             unit = budget.unit if budget is not None else None
             self._check_sources(found, unit)
             generation = self._unchanged(found, file_of)
@@ -95,15 +90,41 @@ class LedgersOfDocuments:
             for name, path in opened.items():
                 Ledger.open(path, name, own_budget(path, budget)).close()
             _enter(index, {file_of[name]: digests for name, digests in held.items()}, generation)
+            self._enter_openings(index, generation, file_of.values())
         return self._at(generation)
 
     def ledgers_of(self, corpus: Corpus, unit: Unit | None, file: str) -> list[Path]:
         """Returns the ledgers that these documents have, in whichever generation, and the last of that name. It makes none."""
-        if not (self.folder / INDEX).is_file():
+        if not self._is_listed():
             return []
         with self.alone(), self._index() as index:
-            known = _places(index, _keyed(_secret(index), corpus))
-        return self._sources({**known, **self._named(file)}, _kind(unit))
+            known = {**_places(index, _keyed(_secret(index), corpus)), **self._named(file)}
+            self._check_there(index, {place for places in known.values() for place in places})
+        return self._sources(known, _kind(unit))
+
+    def check_kept(self) -> None:
+        """Refuses if a ledger of any document is missing, or another one is in its place. It changes nothing."""
+        if not self._is_listed():
+            return
+        try:
+            with reading(self.folder / INDEX) as index:
+                self._check_there(index, set(index.execute("SELECT DISTINCT generation, party FROM documents")))
+        except sqlite3.Error as problem:
+            raise DamagedStore(str(self.folder / INDEX), str(problem)) from problem
+
+    def _is_listed(self) -> bool:
+        """Whether there is a list of documents. Refuses ledgers without one: nobody knows whose they are."""
+        if (self.folder / INDEX).is_file():
+            return True
+        if any(self.folder.rglob("*.ledger")):
+            raise Mistake(
+                "{folder} holds ledgers, and no list of the documents that they belong to",
+                hint=(
+                    "put documents.sqlite back, or give --ledgers another folder; what was spent of those documents stays spent"
+                ),
+                folder=str(self.folder),
+            )
+        return False
 
     def runs(self) -> frozenset[str]:
         """Returns the runs that any ledger in the folder holds, whichever documents they read."""
@@ -151,15 +172,36 @@ class LedgersOfDocuments:
             for kind in _KINDS:
                 _check_ready(self._sources(known, kind), unit if kind == _kind(unit) else None)
 
-    def _check_there(self, found: Found) -> None:
-        """Refuses if a ledger is missing that documents of this run spent from."""
-        for generation, file in {place for known in found.values() for places in known.values() for place in places}:
-            if not any((self._at(generation) / f"{file}{kind}").is_file() for kind in _KINDS):
+    def _check_there(self, index: sqlite3.Connection, places: Collection[Place]) -> None:
+        """Refuses if a ledger is missing that documents spent from, or if another one is in its place."""
+        known = _openings(index)
+        for generation, file in sorted(places):
+            paths = [self._at(generation) / f"{file}{kind}" for kind in _KINDS]
+            there = [path.is_file() for path in paths]
+            gone = [path for path, is_there in zip(paths, there, strict=True) if not is_there and self._named_in(path) in known]
+            if gone or not any(there):
                 raise Mistake(
                     "{path} is gone, and it holds what was spent of documents of this run",
                     hint="put it back; without it, take the budget of these documents as spent",
-                    path=str(self._at(generation) / f"{file}{_KINDS[0]}"),
+                    path=str((gone or paths)[0]),
                 )
+            for path in paths:
+                opening = known.get(self._named_in(path))
+                if opening is not None and _opening(path) != opening:
+                    raise Mistake(
+                        "{path} is another ledger than the one that holds what was spent of these documents",
+                        hint="put that one back; without it, take the budget of these documents as spent",
+                        path=str(path),
+                    )
+
+    def _enter_openings(self, index: sqlite3.Connection, generation: int, files: Iterable[str]) -> None:
+        """Enters how each of these ledgers begins, so that no other one passes for it."""
+        paths = [self._at(generation) / f"{file}{kind}" for file in files for kind in _KINDS]
+        rows = [(self._named_in(path), _opening(path)) for path in paths if path.is_file()]
+        index.executemany("INSERT OR IGNORE INTO openings VALUES (?, ?)", rows)
+
+    def _named_in(self, path: Path) -> str:
+        return path.relative_to(self.folder).as_posix()
 
     def _at(self, generation: int) -> Path:
         return self.folder / f"{generation:04d}"
@@ -227,6 +269,19 @@ def runs_in(path: Path) -> frozenset[str]:
     """Returns the runs that this ledger holds."""
     with Ledger.read(path) as ledger:
         return frozenset(account.run for account in ledger.runs())
+
+
+def _openings(index: sqlite3.Connection) -> dict[str, bytes]:
+    """Returns how each ledger begins, by its path; a list that was made before this was entered names none."""
+    if index.execute("SELECT 1 FROM sqlite_master WHERE name = 'openings'").fetchone() is None:
+        return {}
+    return {path: bytes(opening) for path, opening in index.execute("SELECT path, opening FROM openings")}
+
+
+def _opening(path: Path) -> bytes:
+    """Returns the digest of the opening entry, which differs for every ledger. The chain is checked elsewhere."""
+    with closing(LedgerFile.read(path)) as file:
+        return file.head_at(1) or b""
 
 
 def _ended(path: Path) -> bool:

@@ -57,8 +57,8 @@ class LocalPages:
             raise Mistake(
                 "nothing can listen at {address}: {problem}",
                 hint=(
-                    "end the program that uses the port (`ss -ltnp` shows it), or choose another `metrics` or `status` in"
-                    " [coordinator]"
+                    "end the program that uses the port (`ss -ltnp` shows it), or choose another one: a party with --metrics or"
+                    " --status, the coordinator with `metrics` or `status` in [coordinator]"
                 ),
                 address=f"{self.host}:{self.port}",
                 problem=problem.strerror or type(problem).__name__,

@@ -33,6 +33,7 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, Mistake, NoSuchPath
 from securetm.federation.budget.ledgers import LedgersOfDocuments
 from securetm.federation.party.home import mark_restored
+from securetm.federation.store import DamagedStore
 from securetm.private_files import FILE, check_private, make_folder, sync, writing
 
 MAGIC = b"securetm backup 1\n"
@@ -150,14 +151,27 @@ def _check_private(path: Path) -> None:
 
 def _is_database(path: Path) -> bool:
     with path.open("rb") as file:
-        return file.read(len(_SQLITE)) == _SQLITE
+        start = file.read(len(_SQLITE))
+    ending = path.suffix
+    if start != _SQLITE and (ending == ".ledger" or (ending == ".sqlite" and start)):  # a store is empty before its first table
+        raise DamagedStore(str(path), "it is no database" if start else "it is empty")
+    return start == _SQLITE
 
 
 def _database(path: Path) -> bytes:
     uri = f"{path.absolute().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(uri, uri=True)) as opened, closing(sqlite3.connect(":memory:")) as copy:
-        opened.backup(copy)
-        return bytes(copy.serialize())
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as opened, closing(sqlite3.connect(":memory:")) as copy:
+            opened.backup(copy)
+            content = bytes(copy.serialize())
+            (said,) = copy.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as problem:
+        if not path.exists():
+            raise FileNotFoundError(str(path)) from problem
+        raise DamagedStore(str(path), str(problem)) from problem
+    if said != "ok":
+        raise DamagedStore(str(path), str(said))
+    return content
 
 
 def _unpack(packed: tarfile.TarFile, member: tarfile.TarInfo, home: Path, file: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import os
+import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -22,10 +23,10 @@ from securetm.federation.budget.ledgers import LedgersOfDocuments, ledger_in
 from securetm.federation.budget.witness import TAG, UNCONFIRMED, UNPAID
 from securetm.federation.origins import run_of
 from securetm.federation.party_store import PartyStore
-from securetm.federation.store import COMMON, DamagedStore, SqliteStore
+from securetm.federation.store import COMMON, DamagedStore, SqliteStore, reading
 from securetm.plans.agreement import Agreement
 from securetm.plans.party_file import PartyFile
-from securetm.private_files import check_private, private_folder, sync, writing
+from securetm.private_files import check_database, check_private, private_folder, sync, writing
 from securetm.sessions.identities import IDENTITY
 from securetm.settings import digest
 
@@ -160,10 +161,15 @@ class PartyHome:
 
         The others would give their old answers to a question again, to which this party does not know its own.
         """
-        if not (self.path / _OTHERS).is_file():
+        path = self.path / _OTHERS
+        if not path.is_file() or not path.stat().st_size:
             return
-        with closing(self.others()) as others:
-            before = others.get(_COPIED)
+        check_database(path)
+        try:
+            with reading(path) as others:
+                (before,) = others.execute("SELECT value FROM store WHERE key = ?", (_COPIED,)).fetchone() or (None,)
+        except sqlite3.Error as problem:
+            raise DamagedStore(str(path), str(problem)) from problem
         if before == identity:
             raise Mistake(
                 "{home} was restored from a copy, and does not know what this party answered after the copy was made",
