@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from securetm.accounting.calibration import BudgetTooSmall
 from securetm.accounting.composition import largest, total
 from securetm.accounting.ledger.accounts import Accounts, RunAccount
-from securetm.accounting.ledger.privacy_filter import ALONE, Orders
+from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.contracts import Budget
 from securetm.data_classes import dataclass, replace
 from securetm.wording import counted, upward
@@ -30,14 +30,6 @@ class Spending:
     possible: Callable[[float], bool] = lambda _: True  # whether a mechanism can draw so much noise
 
 
-class _OfLedger(Accounts):
-    """Accounts with the filter of a ledger that is there."""
-
-    def __init__(self, budget: Budget, orders: Orders) -> None:
-        super().__init__()
-        self._set_budget(budget, orders)
-
-
 @dataclass(frozen=True)
 class RunsAhead:
     """Runs that are planned under the budget of one ledger, and what that holds before them."""
@@ -46,7 +38,6 @@ class RunsAhead:
     spending: Spending
     before: tuple[RunAccount, ...] = ()  # the runs with a bound that the ledger holds
     unbounded_because: str = ""  # of what it holds
-    orders: Orders = ()  # of its filter, fixed when it was opened: the budget may have been raised since
 
     @property
     def said_budget(self) -> str:
@@ -59,7 +50,7 @@ class RunsAhead:
 
     def after(self, runs: int, noise: float) -> Accounts:
         """The accounts of the ledger after so many more runs, whose spends add up by the ledger's own rule."""
-        accounts = _OfLedger(self.budget, self.orders) if self.orders else Accounts(self.budget)
+        accounts = Accounts(self.budget)
         planned = [(account.run, account.spends(), 1) for account in self.before]
         each = self.spending.at(noise) if runs else ()
         if runs:
