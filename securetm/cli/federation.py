@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from securetm.cli.command import Output, command
-from securetm.cli.options import ARGUMENT, PROFILES, PassphraseFile, Settings
+from securetm.cli.options import ARGUMENT, PROFILES, PassphraseFile, Settings, check_courier
 from securetm.cli.run import plan_settings
 from securetm.data_classes import dataclass
 from securetm.errors import SecuretmError
@@ -115,6 +115,7 @@ def serve(
 
     Started again with the same plan it goes on from the last kept round. Ctrl-C or SIGTERM stops it, and nothing is lost.
     """
+    check_courier(courier)
     chosen, files = _coordinator_files(plan, set_, passphrase_file, connects=courier is None)
     from securetm.federation.coordinator.serving import operated
 
@@ -302,6 +303,7 @@ def join(
 
     With --json it prints one line for each event.
     """
+    check_courier(courier)
     tells = not dry_run and socket is None and courier is None
     joining = _prepared(party, passphrase_file, out, tells=tells, logs=monitoring.log, connects=courier is None)
     if courier is not None:
@@ -516,6 +518,7 @@ def post(
     """
     from securetm.settings import read_toml
 
+    check_courier(courier)
     if "data" in read_toml(file):  # a PARTY.toml names data, a plan does not
         made, passes = _post_of_party(file, courier, passphrase_file, out)
     else:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from securetm.cli.command import Output, command
-from securetm.cli.options import ARGUMENT, FILE, PassphraseFile
+from securetm.cli.options import ARGUMENT, FILE, PassphraseFile, check_courier
 
 _STYLES = {"good": "good", "bad": "danger", "unknown": "hint"}
 
@@ -35,6 +35,7 @@ def doctor(
     from securetm.reports.document import Table, Words
     from securetm.reports.terminal import show
 
+    check_courier(courier)
     keep_out_of_core_dumps()
     place = found_home(home)
     with out.busy("Looking at this member"):
