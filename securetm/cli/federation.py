@@ -19,7 +19,7 @@ from securetm.cli.command import Output, command
 from securetm.cli.options import ARGUMENT, PROFILES, PassphraseFile, Settings, check_courier
 from securetm.cli.run import plan_settings
 from securetm.data_classes import dataclass
-from securetm.errors import SecuretmError
+from securetm.errors import SecuretmError, named_in
 from securetm.foreign_text import printable
 from securetm.reports.files import StandardOutput
 from securetm.settings import require
@@ -151,7 +151,8 @@ def _coordinator_files(
     from securetm.reports.keys import show_warnings
 
     passphrase = partial(passphrase_for, file=passphrase_file)
-    files = CoordinatorFiles.read(chosen.coordinator, plan.parent, passphrase, connects=connects)
+    with named_in(plan, plan.parent / chosen.coordinator.roster):
+        files = CoordinatorFiles.read(chosen.coordinator, plan.parent, passphrase, connects=connects)
     show_warnings((*ending_soon(files.roster, now_utc()), *filter(None, [said_of_build(files.roster)])))
     return chosen, files
 
