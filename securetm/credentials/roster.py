@@ -188,8 +188,8 @@ class FederationRoster:
         lacking = tuple(one.name for one in self.everybody if not one.lasting)
         if lacking and len(lacking) <= len(self.parties):
             raise Mistake(
-                "the roster of federation {federation} has keys of some members that outlast a quantum computer, and none of "
-                "{names}",
+                "the roster of federation {federation} has no key of {names} that outlasts a quantum computer, and the others "
+                "have one",
                 hint="all members move to protocol 4 together: issue a new `securetm keys request` of each of them",
                 federation=self.federation,
                 names=lacking[:10],
