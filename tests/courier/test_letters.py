@@ -17,7 +17,8 @@ from securetm.errors import Malformed, Mistake
 from securetm.federation.courier.letters import HEAD, OVERHEAD, NotALetter, Writer, bundled, unbundled
 from securetm.federation.courier.mailbox import LONGEST_AGAIN, Mailbox, newest
 from securetm.federation.courier.party_end import NEVER
-from securetm.federation.courier.places import LocalFolder, PlaceClosed, place_of
+from securetm.federation.courier.places import LocalFolder, PlaceAway, PlaceClosed, place_of
+from securetm.trial.files import free_port
 
 CONTENT = bundled([b"a question", b"", b"another one"])
 
@@ -112,6 +113,7 @@ def test_a_letter_that_goes_while_it_is_looked_for_is_not_one_that_may_not_be_re
 
 def test_a_store_that_cannot_be_used_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("fsspec")
+    pytest.importorskip("paramiko")
     monkeypatch.setitem(sys.modules, "s3fs", None)
     with pytest.raises(Mistake, match="without s3fs, which is not installed") as absent:
         place_of("s3://bucket/letters")
@@ -119,6 +121,10 @@ def test_a_store_that_cannot_be_used_says_what_is_missing(tmp_path: Path, monkey
     with pytest.raises(Mistake, match="the protocol sfpt of --courier sfpt://hub/letters is not known") as unknown:
         place_of("sfpt://user:secret@hub/letters")
     assert unknown.value.advice().startswith("did you mean sftp?")
+
+    with pytest.raises(PlaceAway, match="at sftp://user@127") as away:
+        place_of(f"sftp://user:secret@127.0.0.1:{free_port()}/letters")
+    assert "secret" not in str(away.value)
 
     def closed(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
