@@ -301,6 +301,7 @@ class NoSuchPath(Misuse):
     """{path} does not exist"""
 
     path: str
+    named_in: str = ""  # the file that names it, where one does
     hint = "check the spelling; the path is relative to the folder you are in"
 
     def advice(self) -> str:
@@ -311,7 +312,22 @@ class NoSuchPath(Misuse):
         except OSError:  # there is no such folder either
             beside = []
         alike = [one.name for one in beside if did_you_mean(path.stem, [one.stem])]
-        return did_you_mean(path.name, alike) + super().advice()
+        return did_you_mean(path.name, alike) + self._whence()
+
+    def _whence(self) -> str:
+        relative = "check the spelling in {named_in}, which names it; a path there is relative to the folder of that file"
+        return self._with_facts(relative) if self.named_in else super().advice()
+
+
+@contextmanager
+def named_in(file: Path, path: Path) -> Iterator[None]:
+    """Where the block finds that this path does not exist, it says which file names it."""
+    try:
+        yield
+    except NoSuchPath as problem:
+        if Path(problem.path) != path:
+            raise
+        raise NoSuchPath(problem.path, str(file)) from problem
 
 
 def system_refused(path: str, what: str, problem: OSError) -> Mistake:
@@ -345,8 +361,14 @@ class CannotWrite(Misuse):
     hint = "make room on the disk, check the permissions, or choose another --out; `securetm run --resume` goes on with a run"
 
 
+class FileNotWritten(CannotWrite):
+    """{path} cannot be written: {problem}"""
+
+    hint = "make room on the disk, check the permissions and that its folder is there, or choose another path"
+
+
 class OpenToOthers(Misuse):
-    """{path} is for its owner alone, and others on this machine may {what} it (mode {mode})"""
+    """{path} must be its owner's alone, and others on this machine may {what} it (mode {mode})"""
 
     path: str
     what: str

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from securetm.cli.command import Output, command
-from securetm.cli.options import ARGUMENT, PROFILES, PassphraseFile, Settings
+from securetm.cli.options import ARGUMENT, PROFILES, PassphraseFile, Settings, check_courier
 from securetm.cli.run import plan_settings
 from securetm.data_classes import dataclass
-from securetm.errors import Failed, SecuretmError
+from securetm.errors import Failed, SecuretmError, named_in
 from securetm.foreign_text import printable
 from securetm.reports.files import StandardOutput
 from securetm.settings import require
@@ -116,6 +116,7 @@ def serve(
 
     Started again with the same plan it goes on from the last kept round. Ctrl-C or SIGTERM stops it, and nothing is lost.
     """
+    check_courier(courier)
     chosen, files = _coordinator_files(plan, set_, passphrase_file, connects=courier is None)
     from securetm.federation.coordinator.serving import operated
 
@@ -151,7 +152,8 @@ def _coordinator_files(
     from securetm.reports.keys import show_warnings
 
     passphrase = partial(passphrase_for, file=passphrase_file)
-    files = CoordinatorFiles.read(chosen.coordinator, plan.parent, passphrase, connects=connects)
+    with named_in(plan, plan.parent / chosen.coordinator.roster):
+        files = CoordinatorFiles.read(chosen.coordinator, plan.parent, passphrase, connects=connects)
     show_warnings((*ending_soon(files.roster, now_utc()), *filter(None, [said_of_build(files.roster)])))
     return chosen, files
 
@@ -304,6 +306,7 @@ def join(
 
     With --json it prints one line for each event.
     """
+    check_courier(courier)
     tells = not dry_run and socket is None and courier is None
     joining = _prepared(party, passphrase_file, out, tells=tells, logs=monitoring.log, connects=courier is None)
     if courier is not None:
@@ -518,6 +521,7 @@ def post(
     """
     from securetm.settings import read_toml
 
+    check_courier(courier)
     if "data" in read_toml(file):  # a PARTY.toml names data, a plan does not
         made, passes, failed = _post_of_party(file, courier, passphrase_file, out)
     else:

@@ -23,6 +23,7 @@ from securetm.data_homes import data_home
 from securetm.errors import Mistake
 from securetm.reports.keys import show_changes, show_fingerprints, show_request, show_warnings
 from securetm.settings import require
+from securetm.wording import counted
 
 Holds = Annotated[
     int | None, "At least so many documents, or persons where these name them; all members see the number.", {"min": 0}
@@ -247,8 +248,11 @@ def check(out: Output, roster: RosterArgument, home: Home = None) -> dict[str, A
     gone, warnings = diagnosis.ended(read, now), diagnosis.ending_soon(read, now)
     show_warnings(warnings)
     read.check_protocol()
-    if not gone and not out.json:
-        out.results.print(f"Fine: roster {read.version} of federation {read.federation}.", markup=False)
+    if not out.json:
+        which = f"roster {read.version} of federation {read.federation}"
+        over = f"{counted(len(gone), 'certificate')} of {which} {'has' if len(gone) == 1 else 'have'} ended"
+        renewed = "`securetm keys issue` renews those that it issued, and who brings its own sends a new request"
+        out.results.print(f"{over}: {renewed}." if gone else f"Fine: {which}.", markup=False, soft_wrap=True)
     out.exit_code = 1 if gone else 0
     return {**_facts(roster, read), "ended": list(gone), "warnings": list(warnings)}
 

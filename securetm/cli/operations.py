@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from securetm.cli.command import Output, command
-from securetm.cli.options import ARGUMENT, FILE, PassphraseFile
+from securetm.cli.options import ARGUMENT, FILE, PassphraseFile, check_courier
+from securetm.errors import Mistake
 
 _STYLES = {"good": "good", "bad": "danger", "unknown": "hint"}
 
@@ -35,6 +36,7 @@ def doctor(
     from securetm.reports.document import Table, Words
     from securetm.reports.terminal import show
 
+    check_courier(courier)
     keep_out_of_core_dumps()
     place = found_home(home)
     with out.busy("Looking at this member"):
@@ -103,7 +105,15 @@ def restore(
     out.results.print(f"{home} is as it was when the copy was made.", markup=False, soft_wrap=True)
     if made is None:
         return {"home": str(home), "request": None}
-    return tell_request(made, home, request, out)
+    try:
+        return tell_request(made, home, request, out)
+    except OSError as problem:
+        raise Mistake(
+            "{home} is restored, and the request of its new identity could not be written: {problem}",
+            hint="the home is whole, and is not restored again: `securetm keys request --home {home} --request FILE` goes on",
+            home=str(home),
+            problem=str(problem),
+        ) from problem
 
 
 _MOST = 20  # files that are named

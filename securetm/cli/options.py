@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from securetm.settings import require
+
 RUNS = Path("runs")
 ARGUMENT = object()  # stands in the annotation of what is no option
 COLUMN, FILE = {"metavar": "COLUMN"}, {"metavar": "FILE"}
@@ -60,6 +62,13 @@ def _runs_in(place: Path) -> list[Path]:
 
 def _begun(names: Any, incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
+
+
+def check_courier(courier: str | None) -> None:
+    """Refuses an empty --courier, as an unset variable makes it: its letters would lie in the current folder."""
+    named = courier is None or bool(courier.strip())
+    instead = "name the folder or store of the letters; where a variable names it, the variable is empty or not set"
+    require(named, "", "--courier", courier, "must name a folder or a store", instead=instead)
 
 
 PROFILES, MODELS, THREATS, FOLDERS, NAMES = (

@@ -7,7 +7,7 @@ import sys
 from getpass import getpass
 from pathlib import Path
 
-from securetm.credentials.keys import Passphrase, are_encrypted, passphrase_needed, unusable_passphrase
+from securetm.credentials.keys import Passphrase, are_encrypted, no_new_passphrase, passphrase_needed, unusable_passphrase
 from securetm.errors import NoSuchPath
 from securetm.private_files import check_private
 
@@ -33,8 +33,8 @@ def new_passphrase(file: Path | None, wanted: bool) -> Passphrase | None:
         return given
     if not wanted:
         return None
-    typed = _typed("New passphrase: ", "the new keys")
-    if _typed("The same again: ", "the new keys").text != typed.text:
+    typed = _typed("New passphrase: ", "")
+    if _typed("The same again: ", "").text != typed.text:
         raise unusable_passphrase("was typed in two different ways")
     return typed
 
@@ -53,5 +53,5 @@ def given_passphrase(file: Path | None) -> Passphrase | None:
 
 def _typed(question: str, of: str) -> Passphrase:
     if not sys.stdin.isatty():
-        raise passphrase_needed(of)
+        raise passphrase_needed(of) if of else no_new_passphrase()
     return Passphrase(getpass(question))

@@ -37,7 +37,7 @@ def check_own(me: str, keys: Keys, roster: FederationRoster, now: datetime | Non
 
     Without a time the certificate may have ended: nothing is dialed.
     """
-    member = roster.member(me)
+    member = roster.own_member(me, keys.public_identity, keys.tls_public_key)
     roster.check_protocol()
     if member.public != keys.public:
         raise IdentityOfAnotherKey(me, str(keys.folder))

@@ -38,10 +38,22 @@ from securetm.credentials.roster import (
 from securetm.credentials.strict_toml import bytes_of
 from securetm.data_classes import dataclass, field
 from securetm.data_homes import data_home
-from securetm.errors import Mistake
+from securetm.errors import Mistake, Misuse, NoSuchPath, Unreadable
 from securetm.private_files import check_private, private_folder, sync, writing
 
 KEYS, ACCEPTED = "keys", "roster.toml"  # in a home
+
+
+class AcceptedRosterUnread(Misuse):
+    """the roster that was accepted here cannot be read: {problem}"""
+
+    path: str
+    problem: str
+    # By hand, because nothing here can tell any longer whether the next roster is older than this one.
+    hint = (
+        "take the newest roster, compare its fingerprint with the others by telephone (`securetm keys show roster.toml`), "
+        "delete {path}, and accept that one: securetm keys accept roster.toml"
+    )
 
 
 def accepted_roster(home: Path) -> FederationRoster | None:
@@ -50,7 +62,12 @@ def accepted_roster(home: Path) -> FederationRoster | None:
     if not path.exists():
         return None
     check_private(home)
-    return read_roster(path)
+    try:
+        return read_roster(path)
+    except (NoSuchPath, Unreadable):
+        raise
+    except Misuse as problem:
+        raise AcceptedRosterUnread(str(path), str(problem)) from problem
 
 
 def check_accepted(home: Path, roster: FederationRoster) -> None:
@@ -87,7 +104,8 @@ def check_succession(known: FederationRoster | None, roster: FederationRoster) -
     if roster.version < known.version:
         raise Mistake(
             "this is roster {found} of federation {federation}, and roster {known} was accepted here before",
-            hint="take the newest roster; an older one may list members that left and keys that were revoked",
+            hint="take the newest roster, also in the place of the copy that a plan or a PARTY.toml names: an older one may "
+            "list members that left and keys that were revoked",
             federation=roster.federation,
             found=roster.version,
             known=known.version,
@@ -120,8 +138,8 @@ def accept(home: Path, roster: FederationRoster) -> None:
 def own_entry(home: Path, roster: FederationRoster) -> Member:
     """This organisation's entry. Refuses a roster that has other keys under its name than it holds, or waits to use."""
     present = request_in(home / KEYS)
-    member = roster.member(present.name)
     waiting = waiting_request(home)
+    member = roster.own_member(present.name, waiting.identity, waiting.tls_public_key)
     if any(fits(member, one) for one in (present, waiting)):
         return member
     if member.identity not in {present.identity, waiting.identity}:

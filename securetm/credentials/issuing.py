@@ -235,7 +235,7 @@ class Issuing:
 
 def without_member(roster: FederationRoster, name: str) -> FederationRoster:
     """The roster without that party."""
-    gone = roster.member(name)
+    gone = roster.listed(name)
     stays = "cannot leave: a federation without it is another one"
     require(gone is not roster.coordinator, "", "NAME", name, stays, instead="`securetm keys rotate` makes new keys")
     return replace(roster, parties=tuple(one for one in roster.parties if one is not gone), signatures={})
@@ -244,7 +244,7 @@ def without_member(roster: FederationRoster, name: str) -> FederationRoster:
 def with_revoked(roster: FederationRoster, name: str) -> FederationRoster:
     """The roster with all keys of that party revoked, or with one fingerprint revoked. Whoever has it leaves."""
     known = parsed_fingerprint(name)
-    gone = [one for one in roster.everybody if known in one.revocable] if known else [roster.member(name)]
+    gone = [one for one in roster.everybody if known in one.revocable] if known else [roster.listed(name)]
     revoked = roster.revoked.union(*(one.revocable for one in gone), {known} if known else ())
     for one in gone:
         roster = without_member(roster, one.name)

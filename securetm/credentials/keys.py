@@ -246,7 +246,7 @@ def no_keys(path: str) -> Mistake:
         )
     return Mistake(
         "there are no keys in {path}",
-        hint="make them with `securetm keys new NAME`, or say where they are with --home",
+        hint="make them with `securetm keys new NAME`, or name the home that has them: its keys lie in HOME/keys",
         path=path,
     )
 
@@ -267,6 +267,14 @@ def passphrase_needed(path: str) -> Mistake:
         "{path} is protected with a passphrase, and none was given",
         hint="give it with --passphrase-file FILE, or in the variable SECURETM_PASSPHRASE, or run in a terminal, which asks",
         path=path,
+    )
+
+
+def no_new_passphrase() -> Mistake:
+    """The mistake of a passphrase that was to be chosen where no terminal asks."""
+    return Mistake(
+        "a new passphrase has to be chosen, and none was given",
+        hint="give it with --passphrase-file FILE, or in the variable SECURETM_PASSPHRASE, or run in a terminal, which asks",
     )
 
 

@@ -27,7 +27,7 @@ from securetm.credentials.hybrid_identity import (
 from securetm.credentials.keys import Keys, fingerprint, fingerprint_of, parsed_fingerprint
 from securetm.credentials.strict_toml import decoded, encoded, hexadecimal, quoted, read_limited, table_of
 from securetm.data_classes import dataclass, field, replace
-from securetm.errors import Mistake, Misuse
+from securetm.errors import Mistake, Misuse, did_you_mean
 from securetm.private_files import sync
 from securetm.settings import one_of, placed, require
 
@@ -47,6 +47,18 @@ class MemberRevoked(Misuse):
     federation: str
     name: str
     hint = "the member makes new keys (`securetm keys new`) and sends a new request"
+
+
+class OwnKeysRevoked(Misuse):
+    """the keys of {name} were revoked: roster {version} of federation {federation} no longer lists it"""
+
+    federation: str
+    name: str
+    version: int
+    hint = (
+        "revoked keys take no part again: ask the coordinator's operator why; for new ones, `securetm keys new NAME --home "
+        "FOLDER` in another home, and send that request"
+    )
 
 
 class BadRosterSignature(Misuse):
@@ -179,8 +191,8 @@ class FederationRoster:
         lacking = tuple(one.name for one in self.everybody if not one.lasting)
         if lacking and len(lacking) <= len(self.parties):
             raise Mistake(
-                "the roster of federation {federation} has no key of {names} that outlasts a quantum computer, and such keys "
-                "of the others",
+                "the roster of federation {federation} has no key of {names} that outlasts a quantum computer, and the others "
+                "have one",
                 hint="all members move to protocol 4 together: issue a new `securetm keys request` of each of them",
                 federation=self.federation,
                 names=lacking[:10],
@@ -231,6 +243,27 @@ class FederationRoster:
             name=name[:100],
             version=self.version,
         )
+
+    def own_member(self, name: str, identity: bytes, tls_public_key: bytes) -> Member:
+        """The member of that name, which asks for itself, with the keys that it has."""
+        own = {*map(fingerprint_of, (identity, tls_public_key))}
+        if name not in (COORDINATOR, *self.members) and own & self.revoked:
+            raise OwnKeysRevoked(self.federation, name, self.version)
+        return self.member(name)
+
+    def listed(self, name: str) -> Member:
+        """The member of that name, which the operator asks for."""
+        names = (COORDINATOR, *self.members)
+        if name not in names:
+            raise Mistake(
+                "there is no member called {name} in roster {version} of federation {federation}",
+                hint="{meant}`securetm keys roster show` shows all of its members",
+                federation=self.federation,
+                name=name[:100],
+                version=self.version,
+                meant=did_you_mean(name, names),
+            )
+        return self.member(name)
 
     @cached_property
     def digest(self) -> bytes:

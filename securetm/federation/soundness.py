@@ -124,7 +124,7 @@ def check_survivors(agreement: Agreement, parties: int, survivors: int) -> None:
     in_a_sum = max(profile.minimum_parties, profile.aggregation.remaining(cohort, parties))
     signed_by = quorum(parties - 1, profile.colluding) if profile.budget is not None else 0
     least = max(in_a_sum, signed_by + 1)
-    why = f"a sum has so many parties under {profile.name}"
+    why = f"under {profile.name} a sum needs so many"
     if least > in_a_sum:
         why = f"under {profile.name} a party answers once {signed_by} others have signed its ledger"
         if least == parties:

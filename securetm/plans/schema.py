@@ -177,7 +177,7 @@ class VocabularyChoice:
     """
 
     source: Annotated[str, one_of("", *VOCABULARIES)] = ""  # one of these; nothing: the first that the profile allows
-    file: str = ""  # a language (english, de), a public list, one word a line, or the file of a model, whose words are taken
+    file: str = ""  # a language (english, de), or a list (one word a line) or a model, seen from the folder you are in
     max_words: Annotated[int, within(2, 1_000_000)] = 2000  # the most frequent ones are kept; all of a file's are
     most_candidates: Annotated[int, within(2, 10_000_000)] = (
         100_000  # that `joint` has room for, at 144 bytes each; 40 buckets for each in `blind`
@@ -210,7 +210,7 @@ class VocabularyChoice:
         try:
             lines = _text_of(Path(self.file)).split("\n")
         except FileNotFoundError:
-            problem = "is neither a language of which there is a list (english, german, de) nor a file"
+            problem = "is neither a language with a list (english, german, de) nor a file, seen from the folder you are in"
             raise BadSetting("[vocabulary]", "file", self.file, problem) from None
         except (OSError, ValueError) as problem:
             raise BadSetting("[vocabulary]", "file", self.file, _unread(problem)) from problem

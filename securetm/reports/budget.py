@@ -151,11 +151,13 @@ def in_words(one: Series) -> str:
     left = f"Of {budget}, {downward(one.left)} is left after {counted(len(one.runs), 'run')}."
     if not one.further:
         return f"{left} No further run like the last one fits."
-    more = "at least " if one.more else ""
+    more = "At least " if one.more else ""
     fits = f"{left} {more}{counted(one.further, 'further run')} like the last one {'fits' if one.further == 1 else 'fit'}"
     if one.each is None or not one.ends:
         return f"{fits}."
-    return f"{fits}: with a run every {one.each.days:,} days, the first that does not is due on {one.ends}."
+    days = round(one.each.total_seconds() / 86_400)
+    often = "less than a day between two runs" if days < 1 else "a run every day" if days == 1 else f"a run every {days:,} days"
+    return f"{fits}: with {often}, the first that does not is due on {one.ends}."
 
 
 def series_facts(one: Series, kept: Mapping[str, KeptRun]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from securetm.data_classes import dataclass
-from securetm.errors import BadSetting, CannotWrite, Mistake, SecuretmError, refused_as
+from securetm.errors import BadSetting, FileNotWritten, Mistake, SecuretmError, refused_as
 from securetm.federation.folder import KEPT, LEDGERS, LOG, PLAN, RESULT, RUN, NotARun, alone_in, check, result_of
 from securetm.federation.health import LOCK
 from securetm.federation.party.party import WORDS
@@ -95,7 +95,7 @@ def kept_cache() -> Path | None:
 
 def delete_cache(folder: Path) -> None:
     """Deletes the cache."""
-    with refused_as(CannotWrite, folder):
+    with refused_as(FileNotWritten, folder):
         shutil.rmtree(folder)
 
 
@@ -214,7 +214,7 @@ def _check_ledgers(path: Path) -> bool:
 
 
 def _deleted(path: Path, folders: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
-    with refused_as(CannotWrite, path):
+    with refused_as(FileNotWritten, path):
         for name in folders:
             if (path / name).is_dir() and not (path / name).is_symlink():
                 shutil.rmtree(path / name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,8 @@ from securetm.errors import Malformed, Mistake
 from securetm.federation.courier.letters import HEAD, OVERHEAD, NotALetter, Writer, bundled, unbundled
 from securetm.federation.courier.mailbox import LONGEST_AGAIN, Mailbox, newest
 from securetm.federation.courier.party_end import NEVER
-from securetm.federation.courier.places import LocalFolder
+from securetm.federation.courier.places import LocalFolder, PlaceAway, PlaceClosed, place_of
+from securetm.trial.files import free_port
 
 CONTENT = bundled([b"a question", b"", b"another one"])
 
@@ -87,7 +89,51 @@ def test_what_waits_or_leads_elsewhere_is_not_opened(writers: dict[str, Writer],
     assert LocalFolder(tmp_path).read("a folder", 10) == LocalFolder(tmp_path).read("nothing", 10) == b""
     with pytest.raises(Mistake, match="no folder"):
         LocalFolder(tmp_path / "not there")
+    (tmp_path / "a file").touch()
+    with pytest.raises(Mistake, match="is a file"):
+        LocalFolder(tmp_path / "a file")
     assert read(tmp_path, writers["numpy"]) == []
+
+
+def test_a_letter_that_goes_while_it_is_looked_for_is_not_one_that_may_not_be_read(
+    writers: dict[str, Writer], tmp_path: Path
+) -> None:
+    class Racing(LocalFolder):
+        def read(self, name: str, length: int, start: int = 0) -> bytes:
+            if name == "gone":
+                (self.path / name).unlink()
+            return b"" if name == "closed" else super().read(name, length, start)
+
+    for name in ("gone", "closed"):
+        put(tmp_path, writers["coordinator"], "numpy", name=name)
+    box = Mailbox(writers["numpy"], Racing(tmp_path))
+    assert list(box.heads()) == []
+    assert box.unread == {"closed"}
+
+
+def test_a_store_that_cannot_be_used_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fsspec")
+    pytest.importorskip("paramiko")
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(Mistake, match="without s3fs, which is not installed") as absent:
+        place_of("s3://bucket/letters")
+    assert "pip install s3fs" in absent.value.advice()
+    with pytest.raises(Mistake, match="the protocol sfpt of --courier sfpt://hub/letters is not known") as unknown:
+        place_of("sfpt://user:secret@hub/letters")
+    assert unknown.value.advice().startswith("did you mean sftp?")
+
+    with pytest.raises(PlaceAway, match="at sftp://user@127") as away:
+        place_of(f"sftp://user:secret@127.0.0.1:{free_port()}/letters")
+    assert "secret" not in str(away.value)
+
+    def closed(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    folder = LocalFolder(tmp_path)
+    monkeypatch.setattr(os, "scandir", closed)
+    with pytest.raises(PlaceClosed, match="Permission denied") as refused:
+        folder.files()
+    assert "let this account list, read and write" in refused.value.advice()
 
 
 def test_the_newest_letter_counts_in_whichever_file_it_lies(writers: dict[str, Writer], tmp_path: Path) -> None:

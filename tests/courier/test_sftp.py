@@ -158,7 +158,7 @@ def test_a_server_that_was_away_is_reached_again(drop: Drop, tmp_path: Path) -> 
         with pytest.raises(PlaceAway) as away:
             use()
         assert f"127.0.0.1:{drop.port}" in str(away.value)
-        assert getpass.getuser() + "@" not in str(away.value)
+        assert f"sftp://{getpass.getuser()}@127.0.0.1" in str(away.value)
     drop.start()
     name = store.write(b"a letter")
     assert store.files() == {name: 8}

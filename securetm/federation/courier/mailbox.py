@@ -46,6 +46,7 @@ class Mailbox:
         files = self.place.files()
         self._opened = {key: head for key, head in self._opened.items() if files.get(key[0]) == key[1]}
         self.unread &= files.keys()
+        before = set(self.unread)
         for name, length in sorted(files.items()):
             head = self._head(name, length)
             if head is None or sender not in ("", head.sender):
@@ -55,6 +56,8 @@ class Mailbox:
                 continue
             self.troubles.pop(head.sender, None)
             yield name, head
+        if self.unread - before:  # a letter that its sender has withdrawn since the list was made cannot be read either
+            self.unread &= self.place.files().keys()
 
     def _head(self, name: str, length: int) -> Head | None:
         """The head of a file. What was no letter is tried again at the 2nd, 4th, 8th ... look."""

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from securetm.data_classes import dataclass, field
-from securetm.errors import Mistake, Misuse, refused_as
+from securetm.errors import Mistake, Misuse, did_you_mean
+from securetm.extras import missing_extra
 from securetm.federation.courier.letters import drawn_name
 
 MOST_FILES = 100_000  # names that a pass looks at
@@ -28,6 +29,14 @@ class PlaceAway(Misuse):
     place: str
     problem: str
     hint = "try the same place with its own client; nothing is lost, the same command goes on"
+
+
+class PlaceClosed(PlaceAway):
+    """this account may not use the folder of the letters at {place}: {problem}"""
+
+    hint = (
+        "let this account list, read and write there, or run as the account that may; nothing is lost, the same command goes on"
+    )
 
 
 class Place(Protocol):
@@ -62,21 +71,30 @@ class LocalFolder:
     path: Path
 
     def __post_init__(self) -> None:
-        if not self.path.is_dir():
+        try:
+            is_folder = stat.S_ISDIR(self.path.stat().st_mode)
+        except (FileNotFoundError, NotADirectoryError):
             raise Mistake(
                 "there is no folder {path}",
                 hint="make it, or attach what holds it: letters are put into a folder that is there",
                 path=str(self.path),
-            )
+            ) from None
+        except OSError as problem:
+            raise _refused(self.path, problem) from problem
+        if not is_folder:
+            raise Mistake("{path} is a file, and letters lie in a folder", hint="name the folder", path=str(self.path))
 
     def files(self) -> Mapping[str, int]:
         """The plain files by name, with their lengths."""
         found: dict[str, int] = {}
-        with refused_as(PlaceAway, self.path), os.scandir(self.path) as entries:
-            for entry in islice(entries, MOST_FILES):
-                with suppress(OSError):  # gone meanwhile
-                    if entry.is_file(follow_symlinks=False) and not entry.name.endswith(_BESIDE):
-                        found[entry.name] = entry.stat(follow_symlinks=False).st_size
+        try:
+            with os.scandir(self.path) as entries:
+                for entry in islice(entries, MOST_FILES):
+                    with suppress(OSError):  # gone meanwhile
+                        if entry.is_file(follow_symlinks=False) and not entry.name.endswith(_BESIDE):
+                            found[entry.name] = entry.stat(follow_symlinks=False).st_size
+        except OSError as problem:
+            raise _refused(self.path, problem) from problem
         return found
 
     def read(self, name: str, length: int, start: int = 0) -> bytes:
@@ -108,7 +126,7 @@ class LocalFolder:
         except OSError as problem:
             with suppress(OSError):
                 beside.unlink()
-            raise PlaceAway(str(self.path), problem.strerror or type(problem).__name__) from problem
+            raise _refused(self.path, problem) from problem
         return name
 
     def remove(self, name: str) -> None:
@@ -129,6 +147,7 @@ class StoredFolder:
     @classmethod
     def reached(cls, url: str) -> StoredFolder:
         """Connects to the store. What it needs to log in stands in the URL or in fsspec's own configuration."""
+        _check_protocol(url)
         try:
             system, path = _connected(url)
             there = system.isdir(path)
@@ -247,10 +266,48 @@ def _protocols(system: Any) -> tuple[str, ...]:
     return (system.protocol,) if isinstance(system.protocol, str) else tuple(system.protocol)
 
 
+_WITH_ACCOUNTS = ("sftp", "ssh", "ftp", "smb")  # protocols whose URL names an account; elsewhere that may be a token
+
+
 def _shown(url: str) -> str:
-    """The URL without what stands before the host, which may be a password."""
-    return url.rpartition("@")[2] if "@" in url else url
+    """The URL without a password."""
+    protocol, _, rest = url.partition("://")
+    login, at, place = rest.rpartition("@")
+    account = f"{login.partition(':')[0]}@" if at and protocol in _WITH_ACCOUNTS else ""
+    return f"{protocol}://{account}{place}"
 
 
-def _not_reached(url: str, problem: Exception) -> PlaceAway:
-    return PlaceAway(_shown(url), f"{type(problem).__name__}: {problem}"[:200])
+def _check_protocol(url: str) -> None:
+    """Refuses a protocol that nothing here speaks."""
+    try:
+        from fsspec.registry import known_implementations, registry
+    except ModuleNotFoundError as problem:
+        raise _not_reached(url, problem) from problem
+    protocol, known = url.partition("://")[0].split("::")[0], sorted({*known_implementations, *registry})
+    if protocol not in known:
+        raise Mistake(
+            "the protocol {protocol} of --courier {place} is not known",
+            hint=did_you_mean(protocol, known)
+            + "a store is named by a URL such as sftp://... or s3://..., and a folder by its path",
+            protocol=protocol,
+            place=_shown(url),
+        )
+
+
+def _refused(path: Path, problem: OSError) -> PlaceAway:
+    kind = PlaceClosed if isinstance(problem, PermissionError) else PlaceAway
+    return kind(str(path), problem.strerror or type(problem).__name__)
+
+
+def _not_reached(url: str, problem: Exception) -> Misuse:
+    if isinstance(problem, ImportError):
+        missing = problem if isinstance(problem, ModuleNotFoundError) else problem.__cause__
+        if isinstance(missing, ModuleNotFoundError):
+            return missing_extra(missing) or Mistake(
+                "the letters at {place} cannot be reached without {package}, which is not installed",
+                hint="install it beside securetm: pip install {package}",
+                place=_shown(url),
+                package=missing.name or "",
+            )
+    kind = PlaceClosed if isinstance(problem, PermissionError) else PlaceAway
+    return kind(_shown(url), f"{type(problem).__name__}: {problem}"[:200])

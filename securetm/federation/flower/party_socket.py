@@ -18,7 +18,7 @@ from typing import IO, Self
 from securetm.credentials.keys import Keys
 from securetm.credentials.roster import COORDINATOR, FederationRoster
 from securetm.data_classes import dataclass
-from securetm.errors import CannotWrite, Mistake, SecuretmError, refused_as
+from securetm.errors import FileNotWritten, Mistake, SecuretmError, refused_as
 from securetm.federation.flower.sealed_channel import LONGEST_OFFER, OVERHEAD, PartyEnd
 from securetm.federation.network.events import NetworkEvents
 
@@ -72,7 +72,7 @@ def _bind(listening: socket.socket, path: Path, near: str, mode: int) -> None:
     """Binds the socket; a process that was killed may have left its own behind. Nobody else may open it at any moment."""
     before = os.umask(0o177)
     try:
-        with refused_as(CannotWrite, path):
+        with refused_as(FileNotWritten, path):
             with suppress(FileNotFoundError):
                 os.unlink(near)
             listening.bind(near)

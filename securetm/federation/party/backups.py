@@ -30,7 +30,7 @@ from securetm.credentials.keys import NEXT, Keys, Passphrase, are_encrypted
 from securetm.credentials.roster import COORDINATOR
 from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
-from securetm.errors import CannotWrite, Mistake, NoSuchPath
+from securetm.errors import FileNotWritten, Mistake, NoSuchPath
 from securetm.federation.budget.ledgers import LedgersOfDocuments
 from securetm.federation.party.home import mark_restored
 from securetm.federation.store import DamagedStore
@@ -65,7 +65,7 @@ def back_up(home: Path, file: Path, passphrase: Passphrase) -> int:
         beside.replace(file)
         sync(file.absolute().parent)
     except OSError as problem:
-        raise CannotWrite(str(file), problem.strerror or type(problem).__name__) from problem
+        raise FileNotWritten(str(file), problem.strerror or type(problem).__name__) from problem
     finally:
         beside.unlink(missing_ok=True)
     return count

@@ -25,7 +25,7 @@ from securetm.credentials.keys import Keys, Passphrase
 from securetm.credentials.roster import FederationRoster, read_roster
 from securetm.data_classes import dataclass, field, replace
 from securetm.entropy import OperatingSystem
-from securetm.errors import BadSetting, Failed, SecuretmError
+from securetm.errors import BadSetting, Failed, SecuretmError, named_in
 from securetm.federation.budget.ledgers import LedgersOfDocuments, own_budget, runs_in
 from securetm.federation.budget.witness import TAG, UNCONFIRMED
 from securetm.federation.document_minimum import (
@@ -171,7 +171,8 @@ def prepare(
     """
     file = PartyFile.read(path)
     home = PartyHome.named_in(file)
-    roster = read_roster(file.place(file.roster))
+    with named_in(path, file.place(file.roster)):
+        roster = read_roster(file.place(file.roster))
     check_accepted(home.path, roster)
     keys = Keys.open(home.path / KEYS, passphrase_of(home.path / KEYS))
     check_own(file.name, keys, roster, now_utc() if connects else None)
@@ -187,7 +188,9 @@ def prepare(
 def _checked(file: PartyFile, home: PartyHome, roster: FederationRoster, keys: Keys, stages: Stages) -> Joining:
     said_of_build(roster)
     check_module(file)
-    agreement = agreed_apart(whole_plan(file.place(file.plan), {}), roster.members, tried=False)
+    with named_in(file.path, file.place(file.plan)):
+        plan = whole_plan(file.place(file.plan), {})
+    agreement = agreed_apart(plan, roster.members, tried=False)
     check_policy(file, agreement, roster)
     check_accepted_inputs(agreement, file.policy, home.path)
     check_ledgers_hold(agreement, file.name, LedgersOfDocuments(home.ledgers).runs())
@@ -203,7 +206,8 @@ def _checked(file: PartyFile, home: PartyHome, roster: FederationRoster, keys: K
 
 def check_module(file: PartyFile) -> None:
     """Refuses, before anything of it is imported, a module in the party's own plan that its policy does not allow."""
-    table = read_toml(file.place(file.plan)).get("model")
+    with named_in(file.path, file.place(file.plan)):
+        table = read_toml(file.place(file.plan)).get("model")
     places = [table, table.get("settings")] if isinstance(table, Mapping) else []
     for module in [str(place["module"]) for place in places if isinstance(place, Mapping) and place.get("module")]:
         if not (file.policy.allows_module(module) and file.policy.allows_model("torch-module")):
@@ -270,7 +274,8 @@ def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> Corpu
     """Reads the party's documents. Their keys follow from what they say, under the secret of the party's home."""
     data, secret = file.data, PartyHome.named_in(file).secret_of_names()
     how: dict[str, Any] = {"name": data.identity, "secret": secret, **data.columns()}
-    return read_under(agreement.plan, agreement.budget, file.place(data.source), stages, **how)
+    with named_in(file.path, file.place(data.source)):
+        return read_under(agreement.plan, agreement.budget, file.place(data.source), stages, **how)
 
 
 def join(

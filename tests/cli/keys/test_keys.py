@@ -112,6 +112,18 @@ def test_a_member_leaves_and_another_is_revoked(accepted: Any) -> None:
     assert [line["what"] for line in revoked["changes"]] == ["stays", "stays", "revoked"]
     assert len(revoked["revoked"]) == 3  # its identity, its TLS key and its certificate
     assert "has revoked" in refused("issue hospital-b.request")
+    assert "the keys of hospital-b were revoked" in refused("accept roster.toml --home homes/hospital-b")
+    assert "did you mean hospital-a?" in refused("revoke hospital-z")
+
+
+def test_a_damaged_accepted_roster_says_how_to_go_on(accepted: Any) -> None:
+    roster = Path("homes/hospital-b/roster.toml")
+    roster.write_bytes(roster.read_bytes()[:200])
+    said = refused(f"accept roster.toml --home homes/hospital-b --fingerprint '{accepted['fingerprint']}'")
+    assert "the roster that was accepted here cannot be read" in said
+    assert f"delete {roster}" in " ".join(said.split())
+    roster.unlink()
+    done(f"accept roster.toml --home homes/hospital-b --fingerprint '{accepted['fingerprint']}'")
 
 
 @pytest.mark.parametrize("more", ["", "--identity"])
@@ -211,6 +223,27 @@ def test_certificates_that_end_are_announced(accepted: Any, monkeypatch: pytest.
     said = keys("roster check roster.toml --json")
     assert said.code == 1
     assert said.json["ended"] == ["coordinator", "hospital-a", "hospital-b"]
+    assert keys("roster check roster.toml").out.startswith("3 certificates of roster 2 of federation demo have ended: ")
+
+
+def test_a_copy_says_where_it_cannot_go_and_a_restored_home_how_its_request_is_written(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def said(command: str, code: int = 2) -> str:
+        monkeypatch.setenv("SECURETM_PASSPHRASE", PHRASE)
+        told = securetm(*shlex.split(command))
+        assert told.code == code, told.err
+        return " ".join(told.err.split())
+
+    absent = said("backup homes/hospital-b absent/b.backup")
+    assert "its folder is there, or choose another path" in absent
+    assert "--resume" not in absent
+    said("backup homes/hospital-b b.backup", 0)
+    unwritten = said("restore b.backup back --request absent/b.request")
+    assert "`securetm keys request --home back --request FILE` goes on" in unwritten
+    assert done("request --home back --request again.request")["name"] == "hospital-b"
+    monkeypatch.delenv("SECURETM_PASSPHRASE", raising=False)
+    assert "a new passphrase has to be chosen" in " ".join(securetm("backup", "homes/hospital-b", "c.backup").err.split())
 
 
 # ---- passphrases -----------------------------------------------------------------------------------------------------
@@ -226,7 +259,7 @@ def test_a_passphrase_from_a_file(place: Path) -> None:
     done("rotate --home homes/north --passphrase-file phrase")
     done("show --home homes/north")
     Path("phrase").chmod(0o644)
-    assert "is for its owner alone" in refused("new south --home homes/south --passphrase-file phrase")
+    assert "must be its owner's alone" in refused("new south --home homes/south --passphrase-file phrase")
 
 
 def test_a_passphrase_from_the_environment_is_taken_out_of_it(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
