@@ -144,11 +144,15 @@ def _permissions(home: Path) -> Finding:
     return Finding("permissions", GOOD, f"{counted(looked, 'file')} and folders in {home} are their owner's alone")
 
 
+_UNITS = (("day", 86_400.0), ("hour", 3_600.0), ("minute", 60.0), ("second", 1.0))
+
+
 def _clock(home: Path) -> Finding:
     now, to_do = time.time(), "set the clock, and keep it right with NTP: certificates are valid at certain times only"
     newest = max((path.stat().st_mtime for path in home.rglob("*") if path.is_file()), default=0.0)
     if newest - now > _SLACK:
-        behind = counted(round((newest - now) / 60), "minute")
+        unit, seconds = next(one for one in _UNITS if newest - now > 2 * one[1])
+        behind = counted(round((newest - now) / seconds), unit)
         return Finding("clock", BAD, f"it stands {behind} before the newest file of this home", to_do)
     kept = _is_kept_right()
     if kept is None:

@@ -41,6 +41,7 @@ from securetm.credentials.hybrid_identity import PublicIdentity, Purpose
 from securetm.credentials.issuing import Issuing, authority_pem, open_authority, with_revoked
 from securetm.credentials.key_requests import make_request, read_request, request_in, write_request
 from securetm.credentials.keys import IDENTITY, REQUEST, TLS, Keys, Passphrase, are_encrypted, make_keys
+from securetm.credentials.roster import OwnKeysRevoked
 from securetm.credentials.strict_toml import encoded
 from securetm.errors import BadSetting, Mistake, OpenToOthers
 
@@ -363,7 +364,7 @@ def test_a_revoked_member_is_told_so(two: Federation) -> None:
     assert roster.members == ("east",)
     with pytest.raises(CertificateRevoked):
         member_with(old.certificate_pem, roster, NOW)
-    with pytest.raises(Mistake, match="there is no member called"):
+    with pytest.raises(OwnKeysRevoked, match="the keys of north were revoked"):
         check_own("north", old, roster, NOW)
 
 
