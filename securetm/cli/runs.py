@@ -80,10 +80,10 @@ def compare(
     from securetm.runs.compare import paired_runs, side_by_side
     from securetm.runs.kept_runs import found_run
 
-    paths = [found_run(name, place) for name in names]
+    paths = {name: found_run(name, place) for name in names}
     compared = side_by_side(paths)
-    firsts = [next(path for path in paths if path.resolve().name == group["runs"][0]) for group in compared["groups"]]
-    tested = paired_runs(firsts[0], firsts[1:]) if paired and len(firsts) > 1 else []
+    firsts = [group["runs"][0] for group in compared["groups"]]
+    tested = paired_runs({name: paths[name] for name in firsts}) if paired and len(firsts) > 1 else []
     to = out.results
     to.print(*comparison_tables(compared), sep="\n")
     for sentence in paired_sentences(tested):

@@ -173,6 +173,25 @@ def test_a_run_that_is_another_one_again_counts_once_and_other_words_have_no_com
         assert securetm("runs", "again", "short", "labelled", "--in", "kept", "--delete", "--yes").code == 0
 
 
+def test_runs_are_told_apart_by_their_folders_and_not_by_their_last_names(several: Path, here: Path, tmp_path: Path) -> None:
+    """A copy keeps the name that its run had; and folders of two sweeps may have the same last name."""
+    again, other = shutil.copytree(several / "a", tmp_path / "copy"), shutil.copytree(several / "b", tmp_path / "a")
+    said = securetm("compare", "a", str(again), str(other), "--in", "kept", "--json")
+    (group,) = said.json["groups"]
+    assert (group["runs"], group["seeds"]) == (["a", str(other)], [0, 1])
+    assert group["identical"] == [["a", str(again)]]
+    assert len(group["figures"]["perplexity"]["values"]) == 2
+    third = shutil.copytree(several / "c", tmp_path / "other" / "a")
+    (tested,) = securetm("compare", "a", str(third), "--in", "kept", "--json").json["paired"]
+    assert (tested["runs"], tested["needs"]) == (["a", str(third)], None)
+    assert tested["difference"] != 0
+
+
+def test_no_settings_differ_of_a_single_run(several: Path, here: Path) -> None:
+    assert "Settings that differ" in securetm("compare", "a", "c", "--in", "kept").out
+    assert "Settings that differ" not in securetm("compare", "a", "--in", "kept").out
+
+
 def test_the_same_documents_test_whether_a_difference_is_chance(several: Path, here: Path) -> None:
     (first,) = securetm("compare", "a", "c", "b", "--in", "kept", "--json").json["paired"]
     results = [json.loads((several / name / "result.json").read_text())["quality"]["held_out"] for name in "ac"]
