@@ -29,6 +29,7 @@ from securetm.runs.finished import FinishedRun, documents_of_run
 from securetm.runs.kept_runs import over_frequencies
 
 SEED = "seed"
+SO_FAR = "epsilon_so_far"  # of a sweep: what all its runs spent up to this one, as the ledgers say
 _LOWER, _HIGHER = -1, 1
 
 
@@ -96,9 +97,19 @@ def swept(paths: Sequence[Path]) -> dict[str, Any]:
     """The figures of runs of which each has another value of a setting, one list for each figure, and what they spent."""
     groups = [side_by_side({str(path): path})["groups"][0] for path in paths]
     figures = {one.name: [group["figures"][one.name]["mean"] for group in groups] for one in COMPARED}
-    spent = [[one["all_runs"] for one in result_of(path)["spent"] if one["epsilon"] is not None] for path in paths]
-    together = max((epsilon for one in spent for epsilon in one), default=None)
+    spent = [[one for one in result_of(path)["spent"] if one["epsilon"] is not None] for path in paths]
+    # That a run reads the words of the first one adds nothing to what their common ledger says, so its own share stands here.
+    figures["epsilon"] = [max((one.get("own", one)["epsilon"] for one in run), default=None) for run in spent]
+    figures[SO_FAR] = [_most([one["all_runs"] for one in run]) for run in spent]
+    known = [epsilon for epsilon in figures[SO_FAR] if epsilon is not None]
+    together = max(known) if len(known) == len(spent) else None
     return {"runs": [str(path) for path in paths], "figures": figures, "epsilon_together": together}
+
+
+def _most(values: Sequence[float | None]) -> float | None:
+    """The largest; None where one has no bound, or there is none."""
+    known = [value for value in values if value is not None]
+    return max(known) if known and len(known) == len(values) else None
 
 
 def best_of(groups: Sequence[Mapping[str, Any]], measure: ComparedFigure) -> int | None:
