@@ -258,6 +258,20 @@ def test_documents_that_name_their_parties_keep_them_and_their_language(tmp_path
     assert tomllib.loads(one.json["plan"])["tokeniser"]["stop_words"] == "english"
 
 
+def test_a_risk_of_many_that_collude_is_one_of_those_that_there_are() -> None:
+    sizes, fears = ("--documents", "20000", *SIZES[4:]), FEARS[:-1]
+
+    def beyond(parties: int, colluding: int) -> str:
+        told = securetm("choose", "--parties", str(parties), *sizes, *fears, str(colluding), "--json").json
+        assert told["profile"]
+        return "; ".join(told["out_of_scope"])
+
+    assert "more than two parties that share what they know" in beyond(5, 2)
+    few = beyond(2, 0)
+    assert "a party that shares what it knows with the coordinator" in few
+    assert "two parties that share" not in few
+
+
 def test_a_file_of_other_numbers_than_the_answers_say_is_told_of_and_changes_nothing(tmp_path: Path) -> None:
     notes, plan = tmp_path / "notes.csv", tmp_path / "plan.toml"
 

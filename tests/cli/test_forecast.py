@@ -55,6 +55,9 @@ def test_a_run_is_forecast_only_where_its_plan_states_how_many_documents_there_a
     )
     assert kept["came_true"] == {"held_out": one.held_out.middle, "inside": True, "useful": True}
     assert "inside the band" in after_a_run(kept)
+    for gain, word in ((one.held_out.high + 0.1, "better"), (one.held_out.low - 0.1, "worse")):
+        other = json.loads(json.dumps(forecast_record(told, 5, {"useful": True, "baseline": {"gain": {"value": gain}}})))
+        assert f"which is {word} than was forecast" in after_a_run(other)
     assert forecast_record(silent, 5, {}) == {"forecast": None, "came_true": None}
 
 

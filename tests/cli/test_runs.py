@@ -293,4 +293,7 @@ def test_a_sweep_refuses_what_would_change_the_protection_before_it_reads(tmp_pa
     for over in ("topics=5", "profile=open,masked", "privacy.epsilon=1,2", "=1,2"):
         said = securetm("sweep", "--over", over, "--corpus", "absent.jsonl", "--out", str(tmp_path / "swept"))
         assert (said.code, "--over topics=10,20,50" in said.err) == (2, True), said.err
+    unknown = securetm("sweep", "--over", "topcis=1,2", "--corpus", "absent.jsonl", "--out", str(tmp_path / "swept")).err
+    assert "names neither an option" in " ".join(unknown.split())
+    assert "did you mean topics?" in " ".join(unknown.split())
     assert not (tmp_path / "swept").exists()
