@@ -20,7 +20,7 @@ from securetm.corpus.readers import Glance, glance, records_of
 from securetm.corpus.records import Columns
 from securetm.corpus.store import is_stored
 from securetm.data_classes import dataclass
-from securetm.errors import BadSetting, Mistake, NoSuchPath
+from securetm.errors import BadSetting, Mistake, Misuse, NoSuchPath
 from securetm.federation.courier.passes import passes_of
 from securetm.plans.agreement import agree
 from securetm.plans.profile_choice import (
@@ -227,7 +227,7 @@ def _other_numbers(corpus: str, person: str, answers: Answers) -> str:
         for one in records_of(corpus, Columns(person=person or None))[1]:
             documents += 1
             parties |= {one.party} if one.party else set()
-    except Mistake:  # the run says it, and how to mend it
+    except Misuse:  # the run says it, and how to mend it
         return ""
     off = abs(documents - answers.documents) > _NEAR * documents
     other = bool(parties) and len(parties) != answers.parties
