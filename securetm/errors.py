@@ -173,6 +173,9 @@ class NoSuchToml(NotFound):
     hint = "check the spelling; the path is relative to the folder you are in; without .toml, a name: {known}"
 
 
+_GIVEN = ("True", "given", "'given'")  # how the value of an option is told that has none, or that is of no interest
+
+
 class BadSetting(Misuse, ValueError):
     """the setting `{name}` in {where} is {value}; it {problem}"""
 
@@ -196,6 +199,8 @@ class BadSetting(Misuse, ValueError):
             subject += " in {where}"
         if self.value is None:
             return f"{subject} is missing" + ("; {problem}" if self.problem else "")
+        if kind == "option" and self.value in _GIVEN and not self.known:
+            return f"{subject} {{problem}}"
         return f"{subject} is {{value}}; it " + ("must be one of {known}" if self.known else "{problem}")
 
     def advice(self) -> str:

@@ -16,10 +16,11 @@ from securetm.cli.command import OptionsOf, Output, command
 from securetm.cli.options import COLUMN, FILE
 from securetm.cli.run import declared
 from securetm.corpus.languages import ENGLISH_CODE, language_code, language_name
-from securetm.corpus.readers import Glance, glance
+from securetm.corpus.readers import Glance, glance, records_of
 from securetm.corpus.records import Columns
+from securetm.corpus.store import is_stored
 from securetm.data_classes import dataclass
-from securetm.errors import BadSetting, Mistake, NoSuchPath
+from securetm.errors import BadSetting, Mistake, Misuse, NoSuchPath
 from securetm.federation.courier.passes import passes_of
 from securetm.plans.agreement import agree
 from securetm.plans.profile_choice import (
@@ -40,6 +41,7 @@ from securetm.plans.recommend import plan_from_tables
 from securetm.plans.schema import CorpusChoice
 from securetm.reports.choosing import PlanNotes, chosen, show_choice
 from securetm.reports.files import check_writable, write_report
+from securetm.reports.texts import sentence
 from securetm.settings import from_table, parsed_toml, placed, read_toml
 
 
@@ -98,7 +100,10 @@ def choose(
         to.note(f"The documents read as {language_name(notes.spoken)}, and the plan says so{taken}.")
     with placed(Path(answers) if answers and answers != "-" else None, told), _named_as_options(told):
         _check_so_far(given)
-        facts = _chosen(_complete(given, to), notes)
+        whole = _complete(given, to)
+        facts = _chosen(whole, notes)
+    if differing := _other_numbers(corpus, person, from_table(Answers, whole, "the answers")):
+        to.note(differing)
     return _answered(facts, out, to)
 
 
@@ -208,6 +213,27 @@ def _notes(
     why = _why_public(public, language)
     own = corpus, person, language, document_length, epsilon or 0.0, why
     return PlanNotes(*own, spoken=spoken, surely=seen.surely, has_parties=seen.has_parties)
+
+
+_NEAR = 0.1  # the share of the documents by which an answer that says "about" may be off
+
+
+def _other_numbers(corpus: str, person: str, answers: Answers) -> str:
+    """What the file of a simulation has otherwise than the answers say; shown on this screen, and in no plan or result."""
+    if not corpus or corpus == CorpusChoice().source or is_stored(Path(corpus)):
+        return ""
+    documents, parties = 0, set[str]()
+    try:
+        for one in records_of(corpus, Columns(person=person or None))[1]:
+            documents += 1
+            parties |= {one.party} if one.party else set()
+    except Misuse:  # the run says it, and how to mend it
+        return ""
+    off = abs(documents - answers.documents) > _NEAR * documents
+    other = bool(parties) and len(parties) != answers.parties
+    if not (off or other):
+        return ""
+    return sentence("choosing.other_numbers", corpus, documents if off else 0, len(parties) if other else 0, answers)
 
 
 def _why_public(public: list[str], language: str) -> str:

@@ -162,7 +162,9 @@ def seeds(
         raise NoSuchPath(str(source))
     lines = [line.split() for line in source.read_text("utf-8").splitlines() if line.split()]
     where = "securetm corpus seeds"
-    require(2 <= len(lines) <= topics, where, "--topics", topics, f"must be at least the lines of seeds, {len(lines)}, of two")
+    require(len(lines) > 1, where, "SEEDS", str(source), f"must hold two lines of seeds or more, and holds {len(lines)}")
+    enough = f"must be {len(lines)} at least, as each line of seeds has a topic of its own"
+    require(len(lines) <= topics, where, "--topics", topics, enough)
     public = VocabularyChoice(source="file", file=vocabulary, max_words=most).public_words(TokeniserChoice().make()) or ()
     known = read_vectors(vectors, {*public, *(word for line in lines for word in line)})
     place = {word: number for number, word in enumerate(sorted(known.place))}

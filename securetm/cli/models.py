@@ -287,13 +287,20 @@ def adapt(
     return {name: value for name, value in told.items() if name != "plan"}
 
 
+def told_apart(first: float, second: float) -> tuple[str, str]:
+    """Two perplexities with as many decimals as it takes to see that they differ."""
+    shown = [(f"{first:,.{decimals}f}", f"{second:,.{decimals}f}") for decimals in range(7)]
+    return next((pair for pair in shown if pair[0] != pair[1]), shown[0])
+
+
 def _gain_in_words(told: Mapping[str, Any]) -> str:
     """What adapting gave, on documents that were not learned from."""
     documents, figures = told["documents"], told["held_out"]
     if (worse := figures.get("not_kept")) is not None:
+        ours, before = told_apart(worse["held_out"], figures["shared"]["held_out"])
         return (
-            f"Adapting made it worse (perplexity {worse['held_out']:,.0f} instead of {figures['shared']['held_out']:,.0f} on "
-            "documents that were not learned from), so the shared model was kept unchanged."
+            f"Adapting made it worse (perplexity {ours} instead of {before} on documents that were not learned from), "
+            "so the shared model was kept unchanged."
         )
     if not told["stages"]:
         return "The shared model predicts your documents best as it is, so it was kept unchanged."
@@ -302,7 +309,8 @@ def _gain_in_words(told: Mapping[str, Any]) -> str:
         return "There are too few documents to say how well the adapted model predicts."
     held_out = counted(documents["held_out"], "document")
     own = f", with {counted(told['own_topics'], 'topic')} of your own" if told["own_topics"] else ""
-    return f"Perplexity of {held_out} that were not learned from: shared {shared:,.0f}, adapted {adapted:,.0f}{own}."
+    before, ours = told_apart(shared, adapted)
+    return f"Perplexity of {held_out} that were not learned from: shared {before}, adapted {ours}{own}."
 
 
 _SHOWN_ABSENT = 10  # words of topics that occur in no document

@@ -245,7 +245,8 @@ def _begun(wanted: Wanted, how: Carrying, bars: Stages, to: Console) -> RunFolde
         _check_as_many(plan, len(corpora))
         _say_what_is_left_out(agreement, corpora, to)
         _warn_of_long_sentences(plan, corpora, to)
-        expected = expected_words(plan.vocabulary, plan.tokeniser, sum(map(len, corpora.values())))
+        documents = sum(map(len, corpora.values()))
+        expected = expected_words(plan.vocabulary, plan.tokeniser, documents, on_list=plan.training.document_length)
         if expected is not None:
             to.print(expected_in_words(expected, plan.vocabulary.file), markup=False)
         check_floor(agreement, len(corpora))

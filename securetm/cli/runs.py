@@ -13,7 +13,7 @@ import typer
 from securetm.cli.command import OptionsOf, Output, agreed_to, command
 from securetm.cli.options import ARGUMENT, NAMES, RUNS, Settings
 from securetm.cli.run import Carrying, PlanOptions, Wanted, agreed, chosen, declared, plan_settings, settings_of_options, train
-from securetm.errors import BadSetting, Mistake
+from securetm.errors import BadSetting, Mistake, did_you_mean
 from securetm.foreign_text import printable
 from securetm.settings import require
 
@@ -80,10 +80,10 @@ def compare(
     from securetm.runs.compare import paired_runs, side_by_side
     from securetm.runs.kept_runs import found_run
 
-    paths = [found_run(name, place) for name in names]
+    paths = {name: found_run(name, place) for name in names}
     compared = side_by_side(paths)
-    firsts = [next(path for path in paths if path.resolve().name == group["runs"][0]) for group in compared["groups"]]
-    tested = paired_runs(firsts[0], firsts[1:]) if paired and len(firsts) > 1 else []
+    firsts = [group["runs"][0] for group in compared["groups"]]
+    tested = paired_runs({name: paths[name] for name in firsts}) if paired and len(firsts) > 1 else []
     to = out.results
     to.print(*comparison_tables(compared), sep="\n")
     for sentence in paired_sentences(tested):
@@ -142,6 +142,10 @@ def _over(text: str) -> tuple[str, tuple[str, ...]]:
     instead = "write a setting and two values or more, such as --over topics=10,20,50"
     if len(values) < 2 or not setting:
         raise BadSetting("securetm sweep", "--over", text, "must name a setting and two values at least", instead=instead)
+    if "." not in setting and setting not in settings_of_options().values():
+        meant = did_you_mean(setting, tuple(option.replace("_", "-") for option in settings_of_options()))
+        problem = "names neither an option of `securetm run` nor section.name of a plan"
+        raise BadSetting("securetm sweep", "--over", text, problem, instead=meant + instead)
     if setting == "profile" or setting.startswith(("privacy.", "corpus.", "federation.")):
         raise BadSetting("securetm sweep", "--over", text, "changes what is protected, not what is learned", instead=instead)
     return setting, values

@@ -61,7 +61,8 @@ class StartingPlan:
                 "is about nothing that this plan starts from",
             )
             problem = known if own else nothing
-            require(declared or not self.has_list, "[origins]", name, reason, problem)
+            instead = f"leave out --public {name}=…, or {name} in [origins]"
+            require(declared or not self.has_list, "[origins]", name, reason, problem, instead=instead)
         return tuple(found)
 
     def _earlier(self) -> list[StartingInput]:

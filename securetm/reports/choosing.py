@@ -275,11 +275,24 @@ def chosen(answers: Answers, notes: PlanNotes) -> dict[str, Any]:
         "forecast": _forecast(best, notes) if best else None,
         "still_shows": told.get("still_shows", []),
         "accepted": told.get("accepted", []),
-        "out_of_scope": told.get("out_of_scope", []),
+        "out_of_scope": [said for risk in told.get("out_of_scope", []) if (said := _for_so_few(risk, answers))],
         "next_best": [_next_best(one, choice) for one in choice.next_best],
         "changes": [{"change": one.instead, "profile": one.profile} for one in choice.changes],
         "plan": made.text if made else None,
     }
+
+
+_MANY = "more than two parties that share what they know with the coordinator"  # as threat models say it
+
+
+def _for_so_few(risk: str, answers: Answers) -> str:
+    """A risk as it is where no more than three parties are; empty where all the others are asked for as colluding ones."""
+    others = answers.parties - 1
+    if risk != _MANY or others not in (1, 2):
+        return risk
+    if answers.colluding >= others:
+        return ""
+    return risk.replace("more than ", "") if others == 2 else "a party that shares what it knows with the coordinator"
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,9 @@ from securetm.reports.pages import in_html
 from securetm.reports.terminal import show
 from securetm.reports.texts import blocks, said, sentence, table
 from securetm.reports.topics import noise_said, with_marks
-from securetm.runs.compare import COMPARED, F1, PERPLEXITY, best_of, best_value
+from securetm.runs.compare import COMPARED, F1, PERPLEXITY, SO_FAR, best_of, best_value
 from securetm.runs.kept_runs import KeptRun
+from securetm.wording import upward
 
 
 def origins_said(result: Mapping[str, Any]) -> tuple[str, ...]:
@@ -200,7 +201,7 @@ def paired_sentences(tested: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 # ---- one run for each value of a setting -----------------------------------------------------------------------------
 
-_IN_SWEEP = ("perplexity_over_frequencies", F1, "npmi", "diversity", "rounds", "epsilon", "seconds")
+_IN_SWEEP = ("perplexity_over_frequencies", F1, "npmi", "diversity", "rounds", "seconds")
 _SHORT = {"perplexity_over_frequencies": "ratio to word frequencies", F1: "macro F1", "npmi": "NPMI"}
 _DRAWN = ("perplexity_over_frequencies", F1, "diversity")
 
@@ -223,6 +224,9 @@ def _swept(found: Mapping[str, Any]) -> tuple[Block, ...]:
     shown.sort(key=lambda one: _IN_SWEEP.index(one.name))
     cells = [(_SHORT.get(one.name, one.name), [_figure(v) for v in found["figures"][one.name]]) for one in shown]
     best = [best_value(found["figures"][one.name], one.better) for one in shown]
+    if any(epsilon is not None for epsilon in found["figures"][SO_FAR]):
+        cells.append(("epsilon of all so far", ["–" if one is None else upward(one) for one in found["figures"][SO_FAR]]))
+        best.append(None)
     return blocks("run.swept", found, cells, best)
 
 

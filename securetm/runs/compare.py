@@ -29,6 +29,7 @@ from securetm.runs.finished import FinishedRun, documents_of_run
 from securetm.runs.kept_runs import over_frequencies
 
 SEED = "seed"
+SO_FAR = "epsilon_so_far"  # of a sweep: what all its runs spent up to this one, as the ledgers say
 _LOWER, _HIGHER = -1, 1
 
 
@@ -72,13 +73,19 @@ COMPARED = (
 )
 
 
-def side_by_side(paths: Sequence[Path]) -> dict[str, Any]:
-    """Finished runs in groups, in the order in which they were named, and the settings that are not the same in all groups."""
+def side_by_side(runs: Mapping[str, Path]) -> dict[str, Any]:
+    """Finished runs in groups, in the order in which they were named, and the settings that are not the same in all groups.
+
+    Each is called as it was named: two folders may have the same last name.
+    """
     by_settings: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
-    for path in dict.fromkeys(path.resolve() for path in paths):
+    once: dict[Path, str] = {}
+    for name, path in runs.items():
+        once.setdefault(path.resolve(), name)
+    for path, name in once.items():
         settings, result = _settings(path), result_of(path)
-        same = repr(sorted((name, value) for name, value in settings.items() if name != SEED))
-        found = {**result, F1: _macro_f1(path), "words": _digest_of_words(path)}
+        same = repr(sorted((each, value) for each, value in settings.items() if each != SEED))
+        found = {**result, "run": name, F1: _macro_f1(path), "words": _digest_of_words(path)}
         by_settings.setdefault(same, []).append((settings, found))
     groups = [_group(each) for each in by_settings.values()]
     names = dict.fromkeys(name for group in groups for name in group["settings"])
@@ -88,11 +95,21 @@ def side_by_side(paths: Sequence[Path]) -> dict[str, Any]:
 
 def swept(paths: Sequence[Path]) -> dict[str, Any]:
     """The figures of runs of which each has another value of a setting, one list for each figure, and what they spent."""
-    groups = [side_by_side([path])["groups"][0] for path in paths]
+    groups = [side_by_side({str(path): path})["groups"][0] for path in paths]
     figures = {one.name: [group["figures"][one.name]["mean"] for group in groups] for one in COMPARED}
-    spent = [[one["all_runs"] for one in result_of(path)["spent"] if one["epsilon"] is not None] for path in paths]
-    together = max((epsilon for one in spent for epsilon in one), default=None)
+    spent = [[one for one in result_of(path)["spent"] if one["epsilon"] is not None] for path in paths]
+    # That a run reads the words of the first one adds nothing to what their common ledger says, so its own share stands here.
+    figures["epsilon"] = [max((one.get("own", one)["epsilon"] for one in run), default=None) for run in spent]
+    figures[SO_FAR] = [_most([one["all_runs"] for one in run]) for run in spent]
+    known = [epsilon for epsilon in figures[SO_FAR] if epsilon is not None]
+    together = max(known) if len(known) == len(spent) else None
     return {"runs": [str(path) for path in paths], "figures": figures, "epsilon_together": together}
+
+
+def _most(values: Sequence[float | None]) -> float | None:
+    """The largest; None where one has no bound, or there is none."""
+    known = [value for value in values if value is not None]
+    return max(known) if known and len(known) == len(values) else None
 
 
 def best_of(groups: Sequence[Mapping[str, Any]], measure: ComparedFigure) -> int | None:
@@ -182,13 +199,14 @@ MOST_DOCUMENTS = 5_000  # held-out ones of all parties, drawn alike for every ru
 Predicted = tuple[tuple[str, ...], Array, Array, Array]  # words; by held-out document key, log-likelihood, unseen words
 
 
-def paired_runs(first: Path, others: Sequence[Path]) -> list[dict[str, Any]]:
+def paired_runs(runs: Mapping[str, Path]) -> list[dict[str, Any]]:
     """The log-likelihood per word of each of the others minus that of the first run, over the same documents.
 
     Where there is none, it says what that needs.
     """
-    mine = _held_out(first)
-    return [{"runs": [first.name, other.name], **_paired(mine, _held_out(other))} for other in others]
+    (first, path), *others = runs.items()
+    mine = _held_out(path)
+    return [{"runs": [first, name], **_paired(mine, _held_out(other))} for name, other in others]
 
 
 def _paired(mine: Predicted | str, other: Predicted | str) -> dict[str, Any]:

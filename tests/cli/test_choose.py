@@ -258,6 +258,38 @@ def test_documents_that_name_their_parties_keep_them_and_their_language(tmp_path
     assert tomllib.loads(one.json["plan"])["tokeniser"]["stop_words"] == "english"
 
 
+def test_a_risk_of_many_that_collude_is_one_of_those_that_there_are() -> None:
+    sizes, fears = ("--documents", "20000", *SIZES[4:]), FEARS[:-1]
+
+    def beyond(parties: int, colluding: int) -> str:
+        told = securetm("choose", "--parties", str(parties), *sizes, *fears, str(colluding), "--json").json
+        assert told["profile"]
+        return "; ".join(told["out_of_scope"])
+
+    assert "more than two parties that share what they know" in beyond(5, 2)
+    few = beyond(2, 0)
+    assert "a party that shares what it knows with the coordinator" in few
+    assert "two parties that share" not in few
+
+
+def test_a_file_of_other_numbers_than_the_answers_say_is_told_of_and_changes_nothing(tmp_path: Path) -> None:
+    notes, plan = tmp_path / "notes.csv", tmp_path / "plan.toml"
+
+    def answered(documents: int, parties: int) -> tuple[str, str]:
+        notes.write_text("party,text\n" + "".join(f"p{n % parties},a knee in a cast {n}\n" for n in range(documents)))
+        sizes = ("--parties", "5", "--documents", "100", *SIZES[4:], "--looks", "nobody")
+        said = securetm("choose", *sizes, "--corpus", str(notes), "--out", str(plan), "--replace")
+        assert said.code == 0, said.err
+        return " ".join(said.err.split()), said.out + plan.read_text()
+
+    as_said, without = answered(95, 5)
+    told, whole = answered(40, 2)
+    assert "where the answers say" not in as_said
+    assert "has 40 documents and 2 parties in its column of parties, where the answers say 100 documents and 5 parties." in told
+    assert "where the answers say 5 parties" in answered(100, 4)[0]
+    assert whole == without
+
+
 def test_a_list_in_a_file_is_public_for_a_reason_that_the_plan_has(tmp_path: Path) -> None:
     """Under a budget a list of unknown origin may tell anything; the reason of a person goes into the plan."""
     words, why = tmp_path / "words.txt", "the glossary that the ministry published in 2019"

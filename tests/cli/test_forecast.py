@@ -55,6 +55,13 @@ def test_a_run_is_forecast_only_where_its_plan_states_how_many_documents_there_a
     )
     assert kept["came_true"] == {"held_out": one.held_out.middle, "inside": True, "useful": True}
     assert "inside the band" in after_a_run(kept)
+    for gain, word in ((one.held_out.high + 0.1, "better"), (one.held_out.low - 0.1, "worse")):
+        other = json.loads(json.dumps(forecast_record(told, 5, {"useful": True, "baseline": {"gain": {"value": gain}}})))
+        assert f"which is {word} than was forecast" in after_a_run(other)
+    near = {"held_out": {"low": 0.0, "high": 0.261}}, {"held_out": 0.264, "inside": False}
+    said = after_a_run({"forecast": near[0], "came_true": near[1]})
+    assert "perplexity 0.770 to 1.000 times" in said
+    assert "It came to 0.768 times" in said
     assert forecast_record(silent, 5, {}) == {"forecast": None, "came_true": None}
 
 

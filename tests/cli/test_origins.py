@@ -84,6 +84,7 @@ def test_nobody_declares_a_file_public_whose_own_origin_says_otherwise(unbounded
     said = ran("runs/none", *BUDGET, "--vocabulary", model_of(unbounded), "--public", f"vocabulary={WHY}")
     assert said.code == 2
     assert "an origin is known: unbounded" in told(said)
+    assert "leave out --public" in told(said)
 
 
 def test_the_list_of_a_run_has_the_origin_of_its_model(unbounded: Path) -> None:
@@ -91,6 +92,7 @@ def test_the_list_of_a_run_has_the_origin_of_its_model(unbounded: Path) -> None:
     said = ran("runs/none", *BUDGET, "--vocabulary", listed, "--public", f"vocabulary={WHY}")
     assert said.code == 2
     assert "an origin is known: unbounded" in told(said)
+    assert "leave out --public" in told(said)
 
 
 @pytest.mark.parametrize("setting", quick(["vocabulary", "stop_words"], "vocabulary"))

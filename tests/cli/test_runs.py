@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -12,11 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from securetm.accounting.calibration import BudgetTooSmall
 from securetm.federation.budget.prices import epsilon_for_runs, noise_for_runs
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.recommend import plan_from_tables
+from securetm.reports.runs import show_sweep
+from securetm.runs.compare import swept
 
 from .conftest import securetm
 from .keys.terminal import typed
@@ -173,6 +177,25 @@ def test_a_run_that_is_another_one_again_counts_once_and_other_words_have_no_com
         assert securetm("runs", "again", "short", "labelled", "--in", "kept", "--delete", "--yes").code == 0
 
 
+def test_runs_are_told_apart_by_their_folders_and_not_by_their_last_names(several: Path, here: Path, tmp_path: Path) -> None:
+    """A copy keeps the name that its run had; and folders of two sweeps may have the same last name."""
+    again, other = shutil.copytree(several / "a", tmp_path / "copy"), shutil.copytree(several / "b", tmp_path / "a")
+    said = securetm("compare", "a", str(again), str(other), "--in", "kept", "--json")
+    (group,) = said.json["groups"]
+    assert (group["runs"], group["seeds"]) == (["a", str(other)], [0, 1])
+    assert group["identical"] == [["a", str(again)]]
+    assert len(group["figures"]["perplexity"]["values"]) == 2
+    third = shutil.copytree(several / "c", tmp_path / "other" / "a")
+    (tested,) = securetm("compare", "a", str(third), "--in", "kept", "--json").json["paired"]
+    assert (tested["runs"], tested["needs"]) == (["a", str(third)], None)
+    assert tested["difference"] != 0
+
+
+def test_no_settings_differ_of_a_single_run(several: Path, here: Path) -> None:
+    assert "Settings that differ" in securetm("compare", "a", "c", "--in", "kept").out
+    assert "Settings that differ" not in securetm("compare", "a", "--in", "kept").out
+
+
 def test_the_same_documents_test_whether_a_difference_is_chance(several: Path, here: Path) -> None:
     (first,) = securetm("compare", "a", "c", "b", "--in", "kept", "--json").json["paired"]
     results = [json.loads((several / name / "result.json").read_text())["quality"]["held_out"] for name in "ac"]
@@ -225,9 +248,32 @@ def test_a_sweep_under_a_budget_spends_no_more_than_one_run(here: Path, tmp_path
     first, second = (max(one["all_runs"] for one in run["spent"]) for run in each)
     assert 0 < first < second <= 20
     assert second == said.json["epsilon_together"]
+    assert said.json["figures"]["epsilon_so_far"] == [first, second]
+    assert all(0 < own < 20 for own in said.json["figures"]["epsilon"])
     assert [run["rounds"] for run in each] == [2, 2]
     second_plan = json.loads((Path(said.json["runs"][1]) / "run.json").read_text())["plan"]
     assert second_plan["vocabulary"]["file"].endswith("topics-2/release/model.safetensors")
+
+
+def test_no_epsilon_of_a_sweep_is_above_the_budget(several: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a run starts from is another run of the sweep, whose ledger is theirs: it is no second spend."""
+    own, all_runs, told = (1.6645, 1.4548), (1.6645, 2.9999), {}
+    for name, mine, so_far in zip("ac", own, all_runs, strict=True):
+        result = json.loads((several / name / "result.json").read_text())
+        spent = {"party": "north", "unit": "document", "budget": 3.0, "epsilon": so_far + 0.12, "all_runs": so_far}
+        told[(several / name).resolve()] = {**result, "spent": [{**spent, "own": {"epsilon": mine, "delta": 1e-5}}]}
+    monkeypatch.setattr("securetm.runs.compare.result_of", told.__getitem__)
+    found = {"over": "topics", "values": ["3", "2"], **swept(list(told))}
+    assert (found["figures"]["epsilon"], found["epsilon_together"]) == (list(own), 2.9999)
+    shown = recorded(found)
+    assert "epsilon of all so far" in " ".join(shown.split())
+    assert "3.12" not in shown
+
+
+def recorded(found: dict[str, Any]) -> str:
+    console = Console(width=200, record=True, file=io.StringIO())
+    show_sweep(found, console)
+    return console.export_text()
 
 
 def test_of_a_budget_beyond_what_several_runs_can_add_up_a_part_is_shared() -> None:
@@ -247,4 +293,7 @@ def test_a_sweep_refuses_what_would_change_the_protection_before_it_reads(tmp_pa
     for over in ("topics=5", "profile=open,masked", "privacy.epsilon=1,2", "=1,2"):
         said = securetm("sweep", "--over", over, "--corpus", "absent.jsonl", "--out", str(tmp_path / "swept"))
         assert (said.code, "--over topics=10,20,50" in said.err) == (2, True), said.err
+    unknown = securetm("sweep", "--over", "topcis=1,2", "--corpus", "absent.jsonl", "--out", str(tmp_path / "swept")).err
+    assert "names neither an option" in " ".join(unknown.split())
+    assert "did you mean topics?" in " ".join(unknown.split())
     assert not (tmp_path / "swept").exists()

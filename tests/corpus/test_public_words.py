@@ -23,6 +23,7 @@ from securetm.corpus.public_words import (
 )
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.corpus.word_vectors import read_vectors
+from securetm.federation.budget.forecast import expected_in_words, expected_words
 from securetm.models.public_knowledge import public_knowledge
 from securetm.plans.schema import TokeniserChoice, VocabularyChoice
 
@@ -75,6 +76,21 @@ def test_what_is_expected_is_what_such_documents_hold() -> None:
     said = expected(shares, 400, 10, 5)
     assert np.mean(found, axis=0) == pytest.approx([said.occurring, said.frequent], abs=6 * 0.6 / np.sqrt(20))
     assert expected(shares, 1, 1e-6, 5).occurring < 1e-4
+
+
+def test_what_is_expected_is_said_once_and_of_documents_as_long_as_the_plan_says() -> None:
+    listed = VocabularyChoice(source="file", file="english", max_words=2_000)
+    many, few = (expected_words(listed, TokeniserChoice(), documents) for documents in (500_000, 300))
+    assert many is not None
+    assert few is not None
+    assert "All 2,000 frequent words of the language english can be expected in 5 documents" in expected_in_words(
+        many, "english"
+    )
+    assert "of them in 5 documents or more; " in expected_in_words(few, "english")
+    short = expected_words(listed, TokeniserChoice(), 300, on_list=8)
+    assert short is not None
+    assert 8 < short.length < 100
+    assert short.frequent < few.frequent
 
 
 @pytest.fixture
@@ -192,6 +208,12 @@ def test_each_line_of_seed_words_is_the_beginning_of_a_topic(tmp_path: Path) -> 
     topic = dict(zip(spread, public_knowledge(seeded.matrix(spread), 2).topics.argmax(axis=0), strict=True))
     assert topic["valve"] == topic["rash"] != topic["hip"] == topic["bone"]
     assert {topic[word] for word in ("artery", "itch", "skin")} == {topic["valve"]}
+    (tmp_path / "seeds.txt").write_text("valve\nrash\nhip\n", "utf-8")
+    few = securetm("corpus", "seeds", str(tmp_path / "seeds.txt"), *given, "--topics", "2").err
+    assert "must be 3 at least, as each line of seeds has a topic of its own" in " ".join(few.split())
+    (tmp_path / "seeds.txt").write_text("hip\n", "utf-8")
+    one = securetm("corpus", "seeds", str(tmp_path / "seeds.txt"), *given, "--topics", "2").err
+    assert "must hold two lines of seeds or more, and holds 1" in " ".join(one.split())
     (tmp_path / "seeds.txt").write_text("unheard\nhip\n", "utf-8")
     assert securetm("corpus", "seeds", str(tmp_path / "seeds.txt"), *given, "--topics", "2").code == 2
     assert securetm("corpus", "seeds", str(tmp_path / "absent.txt"), *given).code == 2

@@ -12,6 +12,7 @@ import pytest
 
 import securetm
 from securetm import federate
+from securetm.cli.models import told_apart
 from securetm.contracts import Memory
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin, result_of
@@ -265,3 +266,9 @@ def test_what_adapting_made_worse_is_said_and_not_kept(
     assert adapted.stages == 0
     np.testing.assert_array_equal(run.model.topics(adapted.state), run.components_)
     assert figures["held_out"]["not_kept"]["held_out"] > figures["held_out"]["shared"]["held_out"]
+
+
+def test_two_perplexities_are_told_apart() -> None:
+    assert told_apart(812.4, 700.2) == ("812", "700")
+    assert told_apart(7.314, 7.281) == ("7.31", "7.28")
+    assert told_apart(7.0, 7.0) == ("7", "7")

@@ -108,19 +108,31 @@ def in_words(needed: NamingThreshold) -> str:
 
 
 def expected_words(
-    choice: VocabularyChoice, tokeniser: TokeniserChoice, documents: int, length: float = USUAL_LENGTH
+    choice: VocabularyChoice, tokeniser: TokeniserChoice, documents: int, length: float = USUAL_LENGTH, on_list: float = 0.0
 ) -> ExpectedWords | None:
-    """Returns what can be expected of a language's list; None where the list is no language's."""
+    """Returns what can be expected of a language's list; None where the list is no language's.
+
+    `on_list` says instead of `length` how many words of a document are on the list; 0 says nothing.
+    """
     code, made = choice.language, tokeniser.make()
     listed = choice.public_words(made) if code else None
     if code is None or listed is None:
         return None
-    return expected(public_shares(listed, code, made), documents, length, choice.min_documents)
+    shares = public_shares(listed, code, made)
+    if on_list and shares.any():
+        length = max(1.0, float(round(on_list / float(shares.sum()))))
+    return expected(shares, documents, length, choice.min_documents)
 
 
 def expected_in_words(found: ExpectedWords, language: str) -> str:
     """Returns the sentence that the user reads before anything is spent."""
     occur, often = round(found.occurring), round(found.frequent)
+    if occur == often:
+        which = f"All {found.listed:,}" if often == found.listed else f"{often:,} of {found.listed:,}"
+        return (
+            f"{which} frequent words of the language {language} can be expected in {counted(found.least, 'document')} or more "
+            f"of {found.documents:,} documents of {found.length:g} words on any subject; documents on one subject have fewer."
+        )
     return (
         f"Of {found.listed:,} frequent words of the language {language}, {occur:,} can be expected in {found.documents:,} "
         f"documents of {found.length:g} words on any subject, {often:,} of them in {counted(found.least, 'document')} or more; "
