@@ -140,12 +140,11 @@ def _counts_of(matrix: Any) -> Any:
     """
     table = matrix if sparse.issparse(matrix) else _numbers(np.asarray(matrix))
     if table.dtype.kind not in "biuf" or table.ndim != 2 or table.shape[1] == 0:
-        shape = " x ".join(map(str, table.shape))
         raise UnfitDocuments(
             "the documents are neither a corpus, nor texts, nor a matrix of counts with a column for each word, but {found}",
             hint="give a list of texts, a corpus (securetm.Corpus.from_strings, securetm.read_corpus), or "
             "counts: documents x words",
-            found=f"{'numbers' if table.dtype.kind in 'biuf' else 'texts or other things'}, {shape or 'a single one'}",
+            found=_said(matrix, table),
         )
     counts = sparse.csr_array(table)
     if not counts.has_canonical_format or not counts.data.all():
@@ -156,6 +155,20 @@ def _counts_of(matrix: Any) -> Any:
         raise BadSetting("documents", "counts", "a matrix", "must hold no negative, infinite or missing counts")
     check_lengths(np.asarray(counts.astype(np.float64).sum(axis=1)).ravel(), LONGEST)
     return counts
+
+
+def _said(given: Any, table: Any) -> str:
+    """What was given instead of documents; of its content nothing is told."""
+    if given is None:
+        return "nothing (None)"
+    if isinstance(given, str | bytes):
+        return "a single text"
+    if table.ndim == 0:
+        return f"a single {type(given).__name__}"
+    if table.size == 0:
+        return f"an empty {type(given).__name__}"
+    kind = "numbers" if table.dtype.kind in "biuf" else "texts or other things"
+    return f"{kind}, {' x '.join(map(str, table.shape))}"
 
 
 def _numbers(table: Any) -> Any:

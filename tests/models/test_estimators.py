@@ -294,6 +294,22 @@ def test_a_tokeniser_that_is_given_stays(recwarn: pytest.WarningsRecorder) -> No
     assert not recwarn.list
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "an empty list"),
+        (None, r"nothing \(None\)"),
+        ("one text", "a single text"),
+        (3, "a single int"),
+        ([1, 2], "numbers, 2"),
+        ([["a", "b"]], "texts or other things, 1 x 2"),
+    ],
+)
+def test_what_is_no_documents_is_named(given: Any, said: str) -> None:
+    with pytest.raises(UnfitDocuments, match=f"but {said}$"):
+        small_model(securetm.LDA).fit(given)
+
+
 def test_markup_is_no_word() -> None:
     texts = ["AT&amp;T &lt;b&gt; <div class=foo>word</div>&nbsp;http://t.co/xyz", "the good news"] * 3
     assert small_model(securetm.LDA).fit(texts, epochs=1).feature_names_in_.tolist() == ["good", "news", "word"]
