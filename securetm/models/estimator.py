@@ -23,7 +23,7 @@ from securetm.data_classes import dataclass, field, fields, replace
 from securetm.data_frames import FRAMES, framed
 from securetm.errors import BadSetting, Failed, Mistake, Misuse, NeedsSum, NotFound, SecuretmError
 from securetm.models.batches import shuffled
-from securetm.models.given_documents import SPREAD, as_documents, numbered, over, warn_of_unknown, words_of
+from securetm.models.given_documents import SPREAD, as_documents, numbered, over, warn_of_left_out, warn_of_unknown, words_of
 from securetm.models.given_texts import tokeniser_for
 from securetm.models.stored_model import StoredModel, write_model
 from securetm.settings import Limit, above, at_least, require
@@ -205,6 +205,7 @@ class Estimator(TopicModel):
 
         A document without a known word gets the model's expectation of any document; a warning counts such documents.
         """
+        warn_of_left_out(documents)
         known = self._known(documents)
         if self.reads_words:
             warn_of_unknown(known)

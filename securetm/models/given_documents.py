@@ -30,6 +30,10 @@ class NoKnownWords(UserWarning):
     """Some documents have no word of the model's vocabulary, so their topic shares are those of any document."""
 
 
+class TextsLeftOut(UserWarning):
+    """A corpus has no row for some of the texts that it was made of."""
+
+
 def as_documents(given: Any, vocabulary: Sequence[str] | None = None, tokeniser: Tokeniser | None = None) -> Any:
     """The documents to learn from. Texts without a word are left out, and texts over a given vocabulary have its words only.
 
@@ -96,6 +100,19 @@ def warn_of_unknown(documents: Any) -> None:
             f"{'it' if unknown == 1 else 'them'} are what the model expects of any document"
         )
         warnings.warn(sentence, NoKnownWords, stacklevel=3)
+
+
+def warn_of_left_out(given: Any) -> None:
+    """Counts the texts that a corpus was made of and has no row for, so that rows and texts do not match."""
+    from securetm.corpus.corpus import Corpus
+
+    if isinstance(given, Corpus) and given.skipped:
+        one = given.skipped == 1
+        sentence = (
+            f"{given.skipped} of its texts {'has' if one else 'have'} no word, and the corpus has no row for "
+            f"{'it' if one else 'them'}: give the list of texts itself, or make the corpus with keep_empty=True"
+        )
+        warnings.warn(sentence, TextsLeftOut, stacklevel=3)
 
 
 def _are_documents(given: Any) -> bool:

@@ -28,7 +28,7 @@ from securetm.federation.topic_labels import TopicLabels
 from securetm.foreign_text import html_text, printable
 from securetm.models import MODELS
 from securetm.models.fixed_order import product_transposed
-from securetm.models.given_documents import over, warn_of_unknown, words_of
+from securetm.models.given_documents import over, warn_of_left_out, warn_of_unknown, words_of
 from securetm.models.noisy_counts import top_words_above_noise
 from securetm.models.public_knowledge import clusters, of_length_one
 from securetm.models.quality import named_topics
@@ -168,6 +168,7 @@ class LearnedModel:
 
         For a document without a known word it returns what it expects of any document; a warning counts such documents.
         """
+        warn_of_left_out(documents)
         known = self._known(documents)
         if self.model.reads_words:
             warn_of_unknown(known)

@@ -34,7 +34,7 @@ from securetm.errors import BadSetting, CannotWrite, Mistake, NeedsSum, NotFound
 from securetm.models import MODELS
 from securetm.models import MODELS as REGISTRY
 from securetm.models.estimator import NotFitted, held_back
-from securetm.models.given_documents import NoKnownWords, UnfitDocuments, as_documents
+from securetm.models.given_documents import NoKnownWords, TextsLeftOut, UnfitDocuments, as_documents
 from securetm.models.given_texts import OtherLanguage
 from securetm.models.lda.matched import MatchedLDA
 from securetm.models.neural.prodlda import ProdLDA
@@ -257,6 +257,17 @@ def test_a_text_without_a_word_keeps_its_row() -> None:
         shares = fitted.fit_transform(["", *TEXTS, "of the"], epochs=2)
     assert shares.shape == (122, 3)
     np.testing.assert_array_equal(shares[1:-1], small_model(securetm.LDA).fit_transform(["", *TEXTS], epochs=2)[1:])
+
+
+def test_a_corpus_that_left_texts_out_is_told_of(tmp_path: Path) -> None:
+    fitted = small_model(securetm.LDA).fit(TEXTS, epochs=1)
+    fitted.save(tmp_path / "model")
+    new = ["the lake", "", "of the"]
+    corpus = securetm.Corpus.from_strings(new).project(fitted.learned.vocabulary)
+    for learned in (fitted, securetm.load(tmp_path / "model")):
+        with pytest.warns(TextsLeftOut, match=r"^2 of its texts have no word, and the corpus has no row for them: give the list"):
+            assert len(learned.transform(corpus)) == 1
+        assert len(learned.transform(new)) == 3
 
 
 @pytest.mark.parametrize("stop_words", ["none", ("river", "Lake"), "file"])
