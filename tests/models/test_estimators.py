@@ -265,7 +265,7 @@ def test_a_corpus_that_left_texts_out_is_told_of(tmp_path: Path) -> None:
     new = ["the lake", "", "of the"]
     corpus = securetm.Corpus.from_strings(new).project(fitted.learned.vocabulary)
     for learned in (fitted, securetm.load(tmp_path / "model")):
-        with pytest.warns(TextsLeftOut, match=r"^2 of its texts have no word, and the corpus has no row for them: give the list"):
+        with pytest.warns(TextsLeftOut, match=r"^2 of its texts have no word, and the corpus has no row for them: give"):
             assert len(learned.transform(corpus)) == 1
         assert len(learned.transform(new)) == 3
 
