@@ -313,7 +313,7 @@ def _gain_in_words(told: Mapping[str, Any]) -> str:
     return f"Perplexity of {held_out} that were not learned from: shared {before}, adapted {ours}{own}."
 
 
-_SHOWN_ABSENT = 10  # words of topics that occur in no document
+_SHOWN_ABSENT = 10  # words of topics that are counted in no document
 
 # ---- evaluate --------------------------------------------------------------------------------------------------------
 
@@ -352,7 +352,8 @@ def evaluate(
     show_evaluation(found, judged, out.results)
     absent = found.topics.never_in(given.documents)
     if absent:
-        said = f"Of {counted(len(found.topics.words), 'word')} of the topics {len(absent):,} occur in no document"
+        whole, are = counted(len(found.topics.words), "word"), "is" if len(absent) == 1 else "are"
+        said = f"Of {whole} of the topics {len(absent):,} {are} not among the words that the documents' tokeniser counts"
         out.results.print(f"{said}: {', '.join(absent[:_SHOWN_ABSENT])}{' …' * (len(absent) > _SHOWN_ABSENT)}.", markup=False)
     return {
         "words_in_no_document": absent,
@@ -380,8 +381,9 @@ def _evaluated(
     paths = (judged, *([others[0]] if others[0] else []), *others[1])
     opened = [FinishedRun.open(path) if path.is_dir() else path for path in paths]
     topics = [read_topics(one) if isinstance(one, Path) else judged_run(one) for one in opened]
-    against = topics[1] if others[0] else None
     documents, held_out, lacking = _judging_documents(opened[: 2 if others[0] else 1], corpus, columns, bars)
+    topics = [one.as_counted_in(documents) for one in topics]
+    against = topics[1] if others[0] else None
     words = {word for one in topics for word in (*one.vocabulary, *(w for listed in one.lists for w in listed))}
     words |= set(documents.vocabulary) if documents is not None and not topics[0].vocabulary else set()
     vectors = None if source is None else read_vectors(source, words)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from securetm.corpus.corpus import Corpus
     from securetm.federation.folder import RunFolder
     from securetm.plans.agreement import Agreement
-    from securetm.plans.recommend import Recommendation
     from securetm.plans.schema import Plan
     from securetm.stages import Stages
 
@@ -297,7 +296,7 @@ def agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None, to: O
     seen = foreign_language(chosen, chosen.corpus.source, columns_of(chosen.corpus))
     if seen.language is not None:
         budget = chosen.profile_in(ProfileFile.read(chosen.profile)).budget
-        is_open = _language_is_open(found) and (seen.surely or budget is None)
+        is_open = found.language_is_open and (seen.surely or budget is None)
         to.note(language_said(seen.language, chosen, taken=is_open))
         if is_open:
             found = recommended_for(plan, {**overrides, "tokeniser.stop_words": seen.language})
@@ -305,12 +304,6 @@ def agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None, to: O
     agreement = agree(chosen := found.plan)
     check_answerable(agreement, agreement.profile.minimum_parties)
     return Wanted(agreement, path, found.why)
-
-
-def _language_is_open(found: Recommendation) -> bool:
-    """Whether the request names no language: neither that of its stop words nor that of a public list."""
-    listed = found.plan.vocabulary.language is not None and "vocabulary.file" in found.given
-    return "tokeniser.stop_words" not in found.given and not listed
 
 
 def _check_as_many(plan: Plan, parties: int) -> None:

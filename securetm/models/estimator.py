@@ -23,7 +23,8 @@ from securetm.data_classes import dataclass, field, fields, replace
 from securetm.data_frames import FRAMES, framed
 from securetm.errors import BadSetting, Failed, Mistake, Misuse, NeedsSum, NotFound, SecuretmError
 from securetm.models.batches import shuffled
-from securetm.models.given_documents import SPREAD, as_documents, numbered, over, warn_of_unknown, words_of
+from securetm.models.given_documents import SPREAD, as_documents, numbered, over, warn_of_left_out, warn_of_unknown, words_of
+from securetm.models.given_texts import tokeniser_for
 from securetm.models.stored_model import StoredModel, write_model
 from securetm.settings import Limit, above, at_least, require
 
@@ -149,10 +150,13 @@ class Estimator(TopicModel):
     ) -> Self:
         """Learns from documents, texts (read by the tokeniser), or a matrix of counts. The same seed gives the same bytes.
 
+        Without a tokeniser, markup is dropped and stop words are those of the texts' language; a warning names another one
+        than English.
         `early_stopping=0.25` holds that share of the documents back, chosen by their keys; learning ends once their
         likelihood has not risen for `patience` epochs, and the best state is kept. `validation` names them instead.
         """
         _check_fit(epochs, early_stopping, patience)
+        tokeniser = tokeniser_for(documents, tokeniser)
         train, held = _split(as_documents(documents, vocabulary, tokeniser), validation, early_stopping, tokeniser)
         best: LearnedState | None = None
         begun, rng = self._begun(train, tokeniser, seed)
@@ -184,6 +188,7 @@ class Estimator(TopicModel):
         _check_fit(epochs, 0.0, 1)
         before = self._learned
         if before is None:
+            tokeniser = tokeniser_for(documents, tokeniser)
             train = as_documents(documents, vocabulary, tokeniser)
             before, rng = self._begun(train, tokeniser, seed)
         else:
@@ -200,6 +205,7 @@ class Estimator(TopicModel):
 
         A document without a known word gets the model's expectation of any document; a warning counts such documents.
         """
+        warn_of_left_out(documents)
         known = self._known(documents)
         if self.reads_words:
             warn_of_unknown(known)

@@ -30,6 +30,10 @@ class NoKnownWords(UserWarning):
     """Some documents have no word of the model's vocabulary, so their topic shares are those of any document."""
 
 
+class TextsLeftOut(UserWarning):
+    """A corpus has no row for some of the texts that it was made of."""
+
+
 def as_documents(given: Any, vocabulary: Sequence[str] | None = None, tokeniser: Tokeniser | None = None) -> Any:
     """The documents to learn from. Texts without a word are left out, and texts over a given vocabulary have its words only.
 
@@ -98,6 +102,19 @@ def warn_of_unknown(documents: Any) -> None:
         warnings.warn(sentence, NoKnownWords, stacklevel=3)
 
 
+def warn_of_left_out(given: Any) -> None:
+    """Counts the texts that a corpus was made of and has no row for, so that rows and texts do not match."""
+    from securetm.corpus.corpus import Corpus
+
+    if isinstance(given, Corpus) and given.skipped:
+        one = given.skipped == 1
+        sentence = (
+            f"{given.skipped} of its texts {'has' if one else 'have'} no word, and the corpus has no row for "
+            f"{'it' if one else 'them'}: give the list of texts itself, or make the corpus with keep_empty=True"
+        )
+        warnings.warn(sentence, TextsLeftOut, stacklevel=3)
+
+
 def _are_documents(given: Any) -> bool:
     return hasattr(given, "keys") and hasattr(given, "counts") and not hasattr(given, "iloc")  # a data frame has columns
 
@@ -140,12 +157,11 @@ def _counts_of(matrix: Any) -> Any:
     """
     table = matrix if sparse.issparse(matrix) else _numbers(np.asarray(matrix))
     if table.dtype.kind not in "biuf" or table.ndim != 2 or table.shape[1] == 0:
-        shape = " x ".join(map(str, table.shape))
         raise UnfitDocuments(
             "the documents are neither a corpus, nor texts, nor a matrix of counts with a column for each word, but {found}",
             hint="give a list of texts, a corpus (securetm.Corpus.from_strings, securetm.read_corpus), or "
             "counts: documents x words",
-            found=f"{'numbers' if table.dtype.kind in 'biuf' else 'texts or other things'}, {shape or 'a single one'}",
+            found=_said(matrix, table),
         )
     counts = sparse.csr_array(table)
     if not counts.has_canonical_format or not counts.data.all():
@@ -156,6 +172,20 @@ def _counts_of(matrix: Any) -> Any:
         raise BadSetting("documents", "counts", "a matrix", "must hold no negative, infinite or missing counts")
     check_lengths(np.asarray(counts.astype(np.float64).sum(axis=1)).ravel(), LONGEST)
     return counts
+
+
+def _said(given: Any, table: Any) -> str:
+    """What was given instead of documents; of its content nothing is told."""
+    if given is None:
+        return "nothing (None)"
+    if isinstance(given, str | bytes):
+        return "a single text"
+    if table.ndim == 0:
+        return f"a single {type(given).__name__}"
+    if table.size == 0:
+        return f"an empty {type(given).__name__}"
+    kind = "numbers" if table.dtype.kind in "biuf" else "texts or other things"
+    return f"{kind}, {' x '.join(map(str, table.shape))}"
 
 
 def _numbers(table: Any) -> Any:

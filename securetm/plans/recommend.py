@@ -63,6 +63,12 @@ class Recommendation:
     why: Mapping[str, str] = field(default_factory=dict)
     given: frozenset[str] = frozenset()  # the names of the settings that the request gives
 
+    @property
+    def language_is_open(self) -> bool:
+        """Whether the request names no language: neither that of its stop words nor that of a public list."""
+        listed = self.plan.vocabulary.language is not None and "vocabulary.file" in self.given
+        return "tokeniser.stop_words" not in self.given and not listed
+
 
 def whole_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:
     """The plan in a file (or the default plan), with overrides, and with all that these leave open."""

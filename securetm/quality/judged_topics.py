@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from securetm.errors import Mistake, NoSuchPath, Unreadable
 from securetm.models.mixed_topics import BagDocuments
 from securetm.models.quality import named_topics
 
+_LEAST_WORDS = 2  # of a topic
 MOST_WORDS = 25  # of a topic; figures take the first ones of them
 _ALPHA, _PASSES = 0.1, 50  # of a document's topic shares, where fixed topics have no model
 
@@ -57,11 +59,35 @@ class JudgedTopics:
         return tuple(sorted({word for one in self.lists for word in one}))
 
     def never_in(self, documents: Any) -> list[str]:
-        """The words of the topics that occur in none of these documents; nothing where there are no documents."""
+        """The words of the topics that are counted in none of these documents; nothing where there are no documents."""
         if documents is None:
             return []
         there = dict(zip(documents.vocabulary, documents.document_frequencies(), strict=True))
         return [word for word in self.words if not there.get(word)]
+
+    def as_counted_in(self, documents: Any) -> JudgedTopics:
+        """The same topics from a file, each word spelled as the documents' tokeniser spells it, where they have it so only.
+
+        Two spellings of one word in a topic are one word, with the weights of both.
+        """
+        if documents is None or self.model is not None:
+            return self
+        there = set(documents.vocabulary)
+
+        def spelled(word: str) -> str:
+            lower = unicodedata.normalize("NFKC", word).replace("’", "'").lower()
+            return lower if word not in there and lower in there else word
+
+        if self.weights is None:
+            lists = tuple(tuple(dict.fromkeys(map(spelled, one))) for one in self.lists)
+            return self if lists == self.lists or min(map(len, lists)) < _LEAST_WORDS else replace(self, lists=lists)
+        names = [spelled(word) for word in self.vocabulary]
+        if tuple(names) == self.vocabulary:
+            return self
+        words, places = np.unique(names, return_inverse=True)
+        weights = np.zeros((len(self), len(words)))
+        np.add.at(weights.T, places, self.weights.T)
+        return self.of_weights(self.name, weights, words.tolist())
 
     def shortened(self, words: int) -> JudgedTopics:
         """The same topics, of which no more than so many words are known by rank."""
@@ -141,7 +167,7 @@ def topics_of(found: Sequence[Any], name: str, where: str) -> JudgedTopics:
     """Topics from lists of words, from lists of words with weights, or from words with weights by name."""
     topics = [_topic(one, number, where) for number, one in enumerate(found, start=1)]
     for number, one in enumerate(topics, start=1):
-        if len(set(one)) < max(2, len(one)):
+        if len(set(one)) < max(_LEAST_WORDS, len(one)):
             raise _bad_topics(where, f"topic {number} has fewer than two words, or a word twice")
     if not all(isinstance(one, Mapping) for one in topics):
         return JudgedTopics(name, tuple(tuple(one)[:MOST_WORDS] for one in topics))

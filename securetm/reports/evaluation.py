@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -25,7 +25,7 @@ _SAID = (
 
 def show_evaluation(found: Evaluation, documents: str, to: Console) -> None:
     """Every figure beside its controls, the comparison with another model, and what is not there and why."""
-    missing = [(row.needs, row.title) for row in found.rows if row.needs]
+    missing = [(row.needs, title) for row, title in zip(found.rows, _titles(found.rows), strict=True) if row.needs]
     missing += [(one.needs, f"difference of {one.title}") for one in found.compared if one.needs]
     reasons = dict.fromkeys(why for why, _ in missing)
     not_measured = [f"{', '.join(title for other, title in missing if other == why)}: {why}" for why in reasons]
@@ -43,6 +43,15 @@ def show_evaluation(found: Evaluation, documents: str, to: Console) -> None:
     columns = ("figure", "value", "95 % interval", *(name.replace(" ", "\n") for name in controls), "range")
     figures = Table(columns, tuple(rows), _SAID, numeric=range(1, len(columns) - 1), whole=range(len(columns) - 1))
     show((judged, figures, *compared, *items(not_measured, "Not measured")), to)
+
+
+def _titles(rows: Sequence[Row]) -> Iterator[str]:
+    """The title of each figure, as it is said outside the table, where one that stands under another is indented."""
+    above = ""
+    for row in rows:
+        under = row.title.startswith(" ")
+        yield f"{above} with {row.title.strip()}" if under else row.title
+        above = above if under else row.title
 
 
 def compared_table(rows: Sequence[Compared]) -> Table:

@@ -16,7 +16,7 @@ from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.data_classes import dataclass, field
 from securetm.data_frames import library
-from securetm.errors import BadSetting, Failed, Mistake, NotFound
+from securetm.errors import BadSetting, Failed, Mistake, Misuse, NotFound
 from securetm.federation.folder import RESULT, RUN, ChangedFile, NotARun, check, reopen, result_of
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.result import REPORT
@@ -28,7 +28,7 @@ from securetm.federation.topic_labels import TopicLabels
 from securetm.foreign_text import html_text, printable
 from securetm.models import MODELS
 from securetm.models.fixed_order import product_transposed
-from securetm.models.given_documents import over, warn_of_unknown, words_of
+from securetm.models.given_documents import over, warn_of_left_out, warn_of_unknown, words_of
 from securetm.models.noisy_counts import top_words_above_noise
 from securetm.models.public_knowledge import clusters, of_length_one
 from securetm.models.quality import named_topics
@@ -40,6 +40,23 @@ from securetm.private_files import check_private
 from securetm.quality.judged_topics import JudgedTopics
 from securetm.settings import require
 from securetm.stages import Stages, Unwatched
+
+
+class SeveralRuns(Misuse):
+    """{path} is no run: it is a folder of runs, such as {first}"""
+
+    path: str
+    first: str
+    hint = "give one of them: {first}"
+
+
+class NoFigures(Misuse):
+    """{path} holds a model, and no figures of the parties: {what}"""
+
+    path: str
+    what: str
+    hint = "give the folder that `securetm run` wrote, which has the figures of all parties"
+
 
 _BAR, _PALEST = 80, 0.35  # in a notebook: pixels of the longest bar, and how dark the palest word is
 _ALIKE, _MOST_ALIKE = 0.75, 5  # the common weight of topics that say the same, and how many such pairs are told
@@ -151,6 +168,7 @@ class LearnedModel:
 
         For a document without a known word it returns what it expects of any document; a warning counts such documents.
         """
+        warn_of_left_out(documents)
         known = self._known(documents)
         if self.model.reads_words:
             warn_of_unknown(known)
@@ -253,6 +271,8 @@ class FinishedRun(LearnedModel):
         """Opens a run that is finished, if its plan, words and model are as it wrote them; or what a party has of one."""
         if not (path / RUN).is_file() and (path / REPORT).is_file():
             return cls._at_party(path)
+        if not (path / RUN).is_file() and (inside := sorted(one.parent for one in path.glob(f"*/{RUN}"))):
+            raise SeveralRuns(str(path), str(inside[0]))
         folder = reopen(path)
         if not folder.model.is_file():
             raise NotARun(str(path), "finished model")
@@ -284,11 +304,11 @@ class FinishedRun(LearnedModel):
 
     def quality_frame(self) -> Any:
         """Returns the shared model's figures and those of each party's own, as `federate` returns them."""
-        return FederationResult(result_of(self.folder)).quality_frame()
+        return self._result().quality_frame()
 
     def prevalence_frame(self) -> Any:
         """Returns parties x topics: how much of its documents each party finds a topic takes."""
-        return FederationResult(result_of(self.folder)).prevalence_frame()
+        return self._result().prevalence_frame()
 
     def mean_shares(self) -> Array | None:
         """Returns how much of its documents a party finds each topic takes, on average over the parties of a simulation."""
@@ -315,6 +335,12 @@ class FinishedRun(LearnedModel):
     def rounds(self) -> int:
         """Returns how many rounds the model was trained for, as far as its folder says; else as many as its plan asked for."""
         return int(self._told().get("rounds") or self.plan.training.rounds)
+
+    def _result(self) -> FederationResult:
+        if not (self.folder / RUN).is_file() and (self.folder / REPORT).is_file():
+            adapted = "it was adapted to the documents of one party"
+            raise NoFigures(str(self.folder), adapted if self.is_adapted() else "it is what one party has of the run")
+        return FederationResult(result_of(self.folder))
 
     def _told(self) -> dict[str, Any]:
         told = next((self.folder / name for name in (RESULT, REPORT) if (self.folder / name).is_file()), None)

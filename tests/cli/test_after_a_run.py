@@ -231,6 +231,15 @@ def test_topics_from_anywhere(here: Path) -> None:
     assert "without documents" in " ".join(said.out.split())
 
 
+def test_topics_from_a_file_are_spelled_as_the_tokeniser_spells(here: Path) -> None:
+    Path("topics.json").write_text(json.dumps([["River", "LAKE", "the"], ["the judge", "court"]]), "utf-8")
+    said = securetm("evaluate", "--topics", "topics.json", "--corpus", "documents.jsonl")
+    shown = " ".join(said.out.split())
+    not_counted = "Of 5 words of the topics 2 are not among the words that the documents' tokeniser counts"
+    assert f"{not_counted}: the, the judge." in shown
+    assert "held-out perplexity, held-out perplexity with topics folded in, accuracy" in shown
+
+
 def test_a_folder_without_documents_says_so(demo: Said, here: Path) -> None:
     shutil.copytree(RUN, "runs/bare")
     for file in Path("runs/bare").rglob("corpus.npz"):

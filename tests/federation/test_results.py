@@ -26,7 +26,7 @@ from securetm.models.lda.matched import MatchedLDA
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.reports.runs import of_use, quality
 from securetm.runs import adapted as adapted_models
-from securetm.runs.finished import FederationResult, FinishedRun
+from securetm.runs.finished import FederationResult, FinishedRun, NoFigures, SeveralRuns
 from securetm.stages import Unwatched
 
 from .conftest import FIVE, small_plan, texts
@@ -45,6 +45,20 @@ def test_it_is_the_table_that_the_command_prints(result: FederationResult) -> No
     assert result == result_of(Path(result["directory"]))
     assert json.loads(json.dumps(result))["topics"] == result["topics"]
     assert result.quality == result["quality"]
+
+
+def test_a_folder_of_runs_is_none_itself(result: FederationResult) -> None:
+    run = Path(result["directory"])
+    with pytest.raises(SeveralRuns, match=r"it is a folder of runs, such as .*/run$") as told:
+        securetm.load(run.parent)
+    assert told.value.first == str(run)
+
+
+def test_an_adapted_model_has_no_figures_of_parties(result: FederationResult, tmp_path: Path) -> None:
+    run, documents = result.model, Corpus.from_strings(texts(next(iter(FIVE.values())), 40, 0))
+    adapted_models.write_adapted(tmp_path / "own", run, *adapted_models.adapted_to(run, documents, 0, Unwatched()))
+    with pytest.raises(NoFigures, match="it was adapted to the documents of one party"):
+        securetm.load(tmp_path / "own").quality_frame()
 
 
 def test_frames_hold_the_same_figures(result: FederationResult) -> None:

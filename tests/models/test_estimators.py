@@ -34,7 +34,8 @@ from securetm.errors import BadSetting, CannotWrite, Mistake, NeedsSum, NotFound
 from securetm.models import MODELS
 from securetm.models import MODELS as REGISTRY
 from securetm.models.estimator import NotFitted, held_back
-from securetm.models.given_documents import NoKnownWords, UnfitDocuments, as_documents
+from securetm.models.given_documents import NoKnownWords, TextsLeftOut, UnfitDocuments, as_documents
+from securetm.models.given_texts import OtherLanguage
 from securetm.models.lda.matched import MatchedLDA
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.stored_model import StoredModel
@@ -258,6 +259,17 @@ def test_a_text_without_a_word_keeps_its_row() -> None:
     np.testing.assert_array_equal(shares[1:-1], small_model(securetm.LDA).fit_transform(["", *TEXTS], epochs=2)[1:])
 
 
+def test_a_corpus_that_left_texts_out_is_told_of(tmp_path: Path) -> None:
+    fitted = small_model(securetm.LDA).fit(TEXTS, epochs=1)
+    fitted.save(tmp_path / "model")
+    new = ["the lake", "", "of the"]
+    corpus = securetm.Corpus.from_strings(new).project(fitted.learned.vocabulary)
+    for learned in (fitted, securetm.load(tmp_path / "model")):
+        with pytest.warns(TextsLeftOut, match=r"^2 of its texts have no word, and the corpus has no row for them: give"):
+            assert len(learned.transform(corpus)) == 1
+        assert len(learned.transform(new)) == 3
+
+
 @pytest.mark.parametrize("stop_words", ["none", ("river", "Lake"), "file"])
 def test_a_saved_model_reads_texts_as_it_learned_to(tmp_path: Path, stop_words: Any) -> None:
     (tmp_path / "stop").write_text("river\nlake")
@@ -269,6 +281,49 @@ def test_a_saved_model_reads_texts_as_it_learned_to(tmp_path: Path, stop_words: 
         np.testing.assert_array_equal(again.transform(TEXTS), fitted.transform(TEXTS))
         again.save(tmp_path / "again")
         assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+GERMAN = [
+    "Die Katze ist nicht auf dem Dach und der Hund wird nicht im Haus sein, weil die Sonne mit dem Mond scheint.",
+    "Der Arzt sagt, dass die Lunge nicht mit dem Husten und der Erkältung zusammenhängt.",
+] * 6
+
+
+@pytest.mark.parametrize("learn", ["fit", "partial_fit"])
+def test_texts_have_the_stop_words_of_their_language(tmp_path: Path, learn: str) -> None:
+    with pytest.warns(OtherLanguage, match=r"the texts read as German, so its stop words are taken"):
+        fitted = getattr(small_model(securetm.LDA), learn)(GERMAN, epochs=2)
+    assert not {"die", "der", "nicht", "und"} & set(fitted.feature_names_in_)
+    assert {"katze", "lunge"} <= set(fitted.feature_names_in_)
+    fitted.save(tmp_path / "model")
+    assert securetm.LDA.load(tmp_path / "model").known_words(["die Katze und der Hund"]).tolist() == [2]
+
+
+def test_a_tokeniser_that_is_given_stays(recwarn: pytest.WarningsRecorder) -> None:
+    fitted = small_model(securetm.LDA).fit(GERMAN, epochs=1, tokeniser=securetm.Tokeniser())
+    assert "nicht" in fitted.feature_names_in_
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "an empty list"),
+        (None, r"nothing \(None\)"),
+        ("one text", "a single text"),
+        (3, "a single int"),
+        ([1, 2], "numbers, 2"),
+        ([["a", "b"]], "texts or other things, 1 x 2"),
+    ],
+)
+def test_what_is_no_documents_is_named(given: Any, said: str) -> None:
+    with pytest.raises(UnfitDocuments, match=f"but {said}$"):
+        small_model(securetm.LDA).fit(given)
+
+
+def test_markup_is_no_word() -> None:
+    texts = ["AT&amp;T &lt;b&gt; <div class=foo>word</div>&nbsp;http://t.co/xyz", "the good news"] * 3
+    assert small_model(securetm.LDA).fit(texts, epochs=1).feature_names_in_.tolist() == ["good", "news", "word"]
 
 
 def test_a_function_that_finds_words_is_in_no_file(tmp_path: Path) -> None:

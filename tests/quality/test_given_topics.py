@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from securetm.corpus.corpus import Corpus
 from securetm.errors import Mistake, NoSuchPath
 from securetm.quality.judged_topics import read_topics
 
@@ -42,6 +43,17 @@ def test_words_with_weights(content: Any, tmp_path: Path) -> None:
     assert found.vocabulary == ("bread", "rain", "storm")
     np.testing.assert_allclose(found.weights, [[0, 0.75, 0.25], [0.5, 0.5, 0]])
     assert found.lists[0][:2] == ("rain", "storm")
+
+
+def test_words_are_spelled_as_documents_have_them(tmp_path: Path) -> None:
+    documents = Corpus.from_strings(["rain and storm", "bread with wind"])
+    listed = read_topics(written(tmp_path, [["Rain", "STORM", "rain"], ["Bread", "the Sea"]])).as_counted_in(documents)
+    assert listed.lists == (("rain", "storm"), ("bread", "the Sea"))
+    weighted = read_topics(written(tmp_path, [{"Storm": 1, "storm": 2, "rain": 1}, {"bread": 1, "Rain": 1}]))
+    found = weighted.as_counted_in(documents)
+    assert found.vocabulary == ("bread", "rain", "storm")
+    np.testing.assert_allclose(found.weights, [[0, 0.25, 0.75], [0.5, 0.5, 0]])
+    assert weighted.as_counted_in(None) is weighted
 
 
 def test_a_table_of_weights_and_one_of_words(tmp_path: Path) -> None:

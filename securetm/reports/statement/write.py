@@ -18,7 +18,6 @@ from securetm.federation.release import MODEL, RELEASE
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check_floor
 from securetm.plans.agreement import agree
-from securetm.plans.recommend import whole_plan
 from securetm.reports.audits.report import audit_page
 from securetm.reports.audits.wording import quotes
 from securetm.reports.document import Document
@@ -32,6 +31,7 @@ from securetm.reports.statement.seal import HTML, MARKDOWN, PDF, STATEMENT, anne
 from securetm.reports.statement.sources import released_files, sources_of
 from securetm.reports.statement.statement import Statement, sheet, statement_on
 from securetm.runs.finished import FederationResult
+from securetm.runs.given_parties import in_their_language
 from securetm.stages import Unwatched
 
 _SHEETS = {HTML: "The page", PDF: "The PDF", MARKDOWN: "The text"}
@@ -161,7 +161,7 @@ def _sha256(content: bytes) -> str:
 
 
 def federate(
-    corpora: Mapping[str, Corpus],
+    corpora: Mapping[str, Corpus | Sequence[str]],
     folder: str | Path,
     settings: Mapping[str, Any] | None = None,
     *,
@@ -171,6 +171,8 @@ def federate(
 ) -> FederationResult:
     """Trains a federation of these parties in a new folder. Returns the table that `securetm run --json` prints.
 
+    Texts in the place of a corpus are read as the plan says, with the stop words of their language as in `securetm run`.
+
     `settings` are those of a plan, by dotted name: {"profile": "open", "model.n_topics": 20, "training.rounds": 500}. Totals of
     the result (`rounds`, `seconds`, `bytes_up`, `bytes_down`) are those of the whole run, whatever interrupted it: seconds are
     added up over its parts, and bytes are all that was sent, also for rounds that were run again; `rounds` led to the model.
@@ -178,11 +180,11 @@ def federate(
     A privacy budget is that of this trial, unless `ledgers` is a folder: there it is the documents' own, over all runs.
     What may leave of the run is in `release/` in the folder, with a statement; nothing else may.
     """
-    plan = whole_plan(None, settings or {})
+    plan, read = in_their_language(corpora, settings or {}, stacklevel=3)
     agreement = agree(plan)
-    check_floor(agreement, len(corpora))
-    check_words(agreement, corpora)
-    begun = begin(Path(folder), plan, corpora, ledgers=None if ledgers is None else Path(ledgers))
+    check_floor(agreement, len(read))
+    check_words(agreement, read)
+    begun = begin(Path(folder), plan, read, ledgers=None if ledgers is None else Path(ledgers))
     result = FederationResult(execute(begun, Unwatched(), workers=workers, comparison=comparison))
     if result["rounds"]:
         write_release(Path(folder))
