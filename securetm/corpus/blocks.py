@@ -18,7 +18,7 @@ import numpy as np
 from securetm.contracts import ON_DISK, Array, Keeping, Memory
 from securetm.corpus.records import damaged_file
 from securetm.data_classes import dataclass
-from securetm.errors import FileNotWritten, NoSuchPath, SplitOwner, Unreadable
+from securetm.errors import CannotWrite, NoSuchPath, SplitOwner, Unreadable
 from securetm.private_files import make_folder, writing
 
 _MEMORY = "memory"  # the folder beside the shards
@@ -155,7 +155,7 @@ def save_arrays(path: Path, arrays: dict[str, Array]) -> None:
             os.fsync(file.fileno())
         beside.replace(path)
     except OSError as fault:
-        raise FileNotWritten(str(path), fault.strerror or type(fault).__name__) from fault
+        raise CannotWrite(str(path), fault.strerror or type(fault).__name__) from fault
     finally:
         if path.parent.is_dir():
             beside.unlink(missing_ok=True)

@@ -49,7 +49,7 @@ from securetm.corpus.store import (
 )
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.data_classes import asdict, dataclass, field
-from securetm.errors import BadSetting, FileNotWritten, Mistake
+from securetm.errors import BadSetting, CannotWrite, Mistake
 from securetm.private_files import private_file, private_folder, sync, writing
 from securetm.stages import Stages, Unwatched
 
@@ -454,7 +454,7 @@ class CorpusBuild:
                 manifest = Manifest.read_from(self.folder) if finished else self._built()
                 _clear(self._building)
         except OSError as fault:
-            raise FileNotWritten(str(self.folder), fault.strerror or type(fault).__name__) from fault
+            raise CannotWrite(str(self.folder), fault.strerror or type(fault).__name__) from fault
         return manifest
 
     def _built(self) -> Manifest:
