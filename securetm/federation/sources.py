@@ -138,8 +138,6 @@ def partition(corpus: Corpus, plan: Plan) -> Mapping[str, Corpus]:
     if choice.partition == "column":
         by_label = not choice.party and corpus.parties is None and corpus.labels is not None
         return partitions.by_column(corpus, "label" if by_label else "party")
-    alone = len(corpus) == 1
-    require(not alone or choice.parties == 1, "[corpus]", "parties", choice.parties, "must be 1, as there is one document")
     if choice.partition == "equal":
         return partitions.equal(corpus, choice.parties, seed, persons_whole=whole)
     return partitions.dirichlet(corpus, choice.parties, choice.alpha, seed, persons_whole=whole)
