@@ -38,9 +38,10 @@ def in_their_language(
         warn_of_language(_kept(kept), stacklevel + 1)
     plan = found.plan
     if texts:
-        how = {"tokeniser": plan.tokeniser.make(), "embed": embed_of(plan, Unwatched())}
+        how: dict[str, Any] = {"tokeniser": plan.tokeniser.make(), "embed": embed_of(plan, Unwatched())}
         read |= {name: named_for(Corpus.from_strings(some, name=name, **how), budget) for name, some in texts.items()}
-    return plan, {name: read.get(name, given) for name, given in parties.items()}  # type: ignore[misc]
+    others: Mapping[str, Any] = parties  # what is neither is refused where a run begins
+    return plan, {**others, **read}
 
 
 def _said(seen: SeenLanguage, *, taken: bool) -> str:
