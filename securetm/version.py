@@ -35,22 +35,20 @@ def build_digest(files: Mapping[str, str] | None = None) -> str:
 
 
 def published() -> dict[str, str] | None:
-    """The digests that the wheel was built with; None in a checkout."""
+    """The digests that the wheel was built with; None in a checkout. Raises ValueError where the list is gone or damaged."""
     import json
 
-    from securetm.errors import Failed
-
-    path, hint = _here() / "_data" / PUBLISHED, "install this version again"
+    path = _here() / "_data" / PUBLISHED
     if not path.is_file():
         if path.parent.is_dir():  # which only a wheel has
-            raise Failed("{path} is gone, so nothing can be compared with what was published", hint, path=str(path))
+            raise ValueError(f"{path} is gone")
         return None
     try:
         found = json.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError):  # UTF-8 that is none is a ValueError, too
         found = None
     if not isinstance(found, dict):
-        raise Failed("{path} is damaged, so nothing can be compared with what was published", hint, path=str(path))
+        raise ValueError(f"{path} is damaged")
     return found
 
 

@@ -19,7 +19,6 @@ from pathlib import Path
 import pytest
 
 from securetm import version
-from securetm.errors import Failed
 from securetm.extras import EXTRA_OF
 from securetm.version import build_digest, published
 
@@ -119,11 +118,11 @@ def test_a_list_of_published_files_that_is_damaged_or_gone_is_named(tmp_path: Pa
     assert published() is None  # a checkout
     listed = tmp_path / "_data" / version.PUBLISHED
     listed.parent.mkdir()
-    with pytest.raises(Failed, match=f"{listed} is gone"):
+    with pytest.raises(ValueError, match=f"{listed} is gone"):
         published()
     for content in (b'{"securetm/wor', b"\xff", b"[" * 100_000, b"[1]"):
         listed.write_bytes(content)
-        with pytest.raises(Failed, match=f"{listed} is damaged"):
+        with pytest.raises(ValueError, match=f"{listed} is damaged"):
             published()
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from securetm.cli.command import Output, command
 from securetm.cli.options import ARGUMENT, FILE, PassphraseFile, check_courier
-from securetm.errors import Mistake
+from securetm.errors import Failed, Mistake
 
 _STYLES = {"good": "good", "bad": "danger", "unknown": "hint"}
 
@@ -137,7 +137,11 @@ def version(
     facts: dict[str, Any] = {"version": __version__, "build": digest, "files": len(found)}
     if not verify:
         return facts
-    known = published()
+    try:
+        known = published()
+    except ValueError as problem:
+        said = "{problem}, so nothing can be compared with what was published"
+        raise Failed(said, "install this version again", problem=str(problem)) from problem
     changed = None if known is None else sorted(name for name in {*found, *known} if found.get(name) != known.get(name))
     if changed is None:
         said = "This is a checkout, which was not published: compare the digest with that of a release."
