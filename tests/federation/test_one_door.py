@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -175,7 +176,9 @@ def test_the_coordinators_store_has_no_room_for_a_partys_own_figures(folder: Run
 
 def test_the_coordinator_holds_no_other_file(folder: RunFolder) -> None:
     kept = {path.name for path in folder.coordinator.iterdir()} - {"rounds.sqlite-wal", "rounds.sqlite-shm"}
-    assert kept == {"rounds.sqlite", "vocabulary.txt", "checkpoint.safetensors", "best.safetensors"}
+    assert kept == {"rounds.sqlite", "vocabulary.txt", "checkpoint.safetensors", "best.safetensors", "handed_out.json"}
+    told = json.loads((folder.coordinator / "handed_out.json").read_text("utf-8"))
+    assert told == {"parties": sorted(folder.members)}  # names that the roster has, and nothing else
     assert {path.name for path in (folder.path / "parties").iterdir()} == {folder.party(m).name for m in folder.members}
 
 
