@@ -28,6 +28,7 @@ from securetm.contracts import Budget, Unit
 from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
 
+from ..accounting_grid import COARSE, FINE, use_grid
 from ..federation.conftest import keys as trial_keys  # noqa: F401 - a fixture
 from ..federation.joined import NAMES, PLAN, Organisations, trained
 from .calculated import budget, by, found, write_ledger
@@ -160,7 +161,11 @@ def test_a_large_delta_and_a_large_epsilon_are_warned_of() -> None:
 
 @pytest.mark.slow
 def test_the_least_noise_is_that_of_the_literature() -> None:
-    result = found("solve --for noise --epsilon 1 --documents 100000 --batch 1000 --epochs 10 --delta 1e-5")
+    use_grid(FINE)
+    try:
+        result = found("solve --for noise --epsilon 1 --documents 100000 --batch 1000 --epochs 10 --delta 1e-5")
+    finally:
+        use_grid(COARSE)
     assert result["solved"]["value"] == pytest.approx(1.415, rel=0.002)
     assert result["epsilon"] <= 1
 
