@@ -216,11 +216,15 @@ def _notes(
 
 
 _NEAR = 0.1  # the share of the documents by which an answer that says "about" may be off
+_MOST_READ = 64 << 20  # bytes of a file that is read for this: nobody waits minutes for a note
 
 
 def _other_numbers(corpus: str, person: str, answers: Answers) -> str:
     """What the file of a simulation has otherwise than the answers say; shown on this screen, and in no plan or result."""
-    if not corpus or corpus == CorpusChoice().source or is_stored(Path(corpus)):
+    source = Path(corpus)
+    if not corpus or corpus == CorpusChoice().source or is_stored(source):
+        return ""
+    if source.is_file() and source.stat().st_size > _MOST_READ:
         return ""
     documents, parties = 0, set[str]()
     try:
