@@ -224,7 +224,12 @@ class CoordinatorStore(SqliteStore):
     def handed_out(self) -> frozenset[str]:
         """The parties that have the finished model."""
         path = self.folder / HANDED_OUT
-        return frozenset(read_json(path)["parties"]) if path.is_file() else frozenset()
+        if not path.is_file():
+            return frozenset()
+        names = read_json(path).get("parties")
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise DamagedStore(str(path), "it is no list of parties")
+        return frozenset(names)
 
     def keep_handed_out(self, names: Iterable[str]) -> None:
         """Writes down that these parties have it, too."""

@@ -26,7 +26,7 @@ from securetm.federation.party.party import Party
 from securetm.federation.party_store import PartyStore
 from securetm.federation.simulation.simulation import InProcess, execute
 from securetm.federation.soundness import agreed_apart
-from securetm.federation.store import CoordinatorStore
+from securetm.federation.store import CoordinatorStore, DamagedStore
 from securetm.federation.transcript import Watch
 from securetm.plans.agreement import agree
 from securetm.plans.schema import CoordinatorChoice, Plan
@@ -265,6 +265,10 @@ def test_a_run_that_has_ended_hands_its_model_to_who_comes_late(site: Site) -> N
     assert kept.read_bytes() == site.model
     assert site.serving(survivors=4, patience=1e6).run() == first  # nobody is waited for any more
     check_all(site.serving(survivors=4).folder.path)  # of which a statement can be made
+    for damaged in ('{"parties": 5}', '{"parties": [5]}', "{}", "[]", "{"):
+        (site.serving().folder.coordinator / "handed_out.json").write_text(damaged, "utf-8")
+        with pytest.raises(DamagedStore, match=r"handed_out\.json"):
+            site.serving(survivors=4, patience=0.5).run()
 
 
 def test_killed_after_the_training_it_asks_nobody_again(site: Site, model: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
