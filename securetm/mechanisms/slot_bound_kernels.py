@@ -94,7 +94,7 @@ def _own(one: int, low_bits: int, sure: Array, book: Array, rest: Array, cursor:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _placed(  # noqa: C901 - in one piece, see above
+def _placed(
     own: Any, reach: Any, stream: Array, part: Any, tables: Any, rest: Array, left: Any, ids: Array, start: Any
 ) -> tuple[Any, Any, Any, Any]:
     """Writes the words with a count, from one gap to the next, and the slot's own word among them where it is kept.
