@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
-from typing import Protocol
+from contextlib import AbstractContextManager, ExitStack, suppress
+from typing import Protocol, Self
 
 _LATE = 1.5  # seconds in which nothing is shown
 _EVERY = 10.0  # seconds between two lines of a stage
@@ -33,24 +34,61 @@ class Unwatched:
         """Nothing is shown."""
 
 
-class InLines(ExitStack):
-    """One line for each stage, and more while the stage lasts: where no terminal shows bars."""
+class InLines:
+    """Lines of progress where no terminal shows bars: one for each stage, and one every ten seconds while it lasts.
+
+    A thread of its own says them, so that a long step is no silence.
+    """
 
     def __init__(self, say: Callable[[str], object], clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
         self._tell, self._clock = say, clock
-        self._title, self._total, self._since, self._said = "", 0, 0.0, 0.0
+        self._title, self._done, self._total = "", 0, 0
+        self._since = self._first_at = self._said = 0.0
+        self._first: int | None = None  # steps at the first report: what was kept from before took no time
+        self._ended, self._lock = threading.Event(), threading.Lock()
+        self._thread = threading.Thread(target=self._watch, name="progress", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
 
     def stage(self, title: str, total: int) -> None:
         """Begins a stage, and ends the one before it."""
-        self._title, self._total, self._since = title, total, self._clock()
-        self._say(f"{title} …")
+        with self._lock:
+            self._title, self._done, self._total, self._since, self._first = title, 0, total, self._clock(), None
+            self._say(f"{title} …")
 
     def step(self, done: int) -> None:
         """Tells how many steps are done, if nothing was told for a while."""
-        if self._clock() - self._said >= _EVERY and 0 < done < self._total:
-            left = (self._clock() - self._since) * (self._total / done - 1)
-            self._say(f"{self._title}: {done:,} of {self._total:,}, about {_minutes(left)} left")
+        with self._lock:
+            if self._first is None:
+                self._first, self._first_at = done, self._clock()
+            self._done = done
+        self.say_if_late()
+
+    def say_if_late(self) -> None:
+        """Tells how far the stage is, if nothing was told for a while."""
+        with self._lock:
+            now = self._clock()
+            if not self._title or now - self._said < _EVERY:
+                return
+            said, lasted = f"{self._title}: ", f"{_minutes(now - self._since)} so far"
+            if self._first is not None and self._first < self._done < self._total:
+                left = (now - self._first_at) * (self._total - self._done) / (self._done - self._first)
+                self._say(f"{said}{self._done:,} of {self._total:,}, about {_minutes(left)} left")
+            elif self._total > 1:
+                self._say(f"{said}{self._done:,} of {self._total:,}, {lasted}")
+            else:
+                self._say(said + lasted)
+
+    def _watch(self) -> None:
+        with suppress(OSError, ValueError):  # nobody reads these lines any more
+            while not self._ended.wait(1.0):
+                self.say_if_late()
 
     def _say(self, line: str) -> None:
         self._said = self._clock()

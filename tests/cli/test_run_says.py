@@ -9,6 +9,7 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from threading import Event
 
 import pytest
 from rich.console import Console
@@ -174,14 +175,30 @@ def test_who_is_stopped_while_documents_are_read_goes_on_by_the_plan_in_the_fold
 
 def test_redirected_output_says_what_is_done_and_how_long_it_takes() -> None:
     now, written = [0.0], list[str]()
-    with InLines(written.append, clock=lambda: now[0]) as bars:
-        bars.stage("embedding texts", 1_000)
-        for done, at in ((1, 2.0), (100, 30.0), (110, 31.0), (1_000, 300.0)):
-            now[0] = at
+    bars = InLines(written.append, clock=lambda: now[0])
+    bars.stage("embedding texts", 1_000)
+    for done, at in ((None, 9.0), (None, 12.0), (501, 13.0), (None, 21.0), (None, 22.0), (600, 33.0), (610, 34.0)):
+        now[0] = at
+        if done is None:
+            bars.say_if_late()  # as a thread does, however long a step lasts
+        else:
             bars.step(done)
-        bars.stage("training", 3)
+    bars.stage("training", 1)
+    now[0] = 50.0
+    bars.say_if_late()
     assert written == [
         "embedding texts …",
-        "embedding texts: 100 of 1,000, about 4 min left",
+        "embedding texts: 0 of 1,000, 12 s so far",
+        "embedding texts: 501 of 1,000, 22 s so far",
+        "embedding texts: 600 of 1,000, about 81 s left",  # what was known before this run took no time
         "training …",
+        "training: 16 s so far",
     ]
+
+
+def test_a_long_step_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("securetm.stages._EVERY", 0.0)
+    told = Event()
+    with InLines(lambda line: told.set() if "so far" in line else None) as bars:
+        bars.stage("the first round", 1)
+        assert told.wait(60)
