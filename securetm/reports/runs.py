@@ -162,7 +162,7 @@ def comparison_tables(compared: Mapping[str, Any]) -> tuple[Block, ...]:
     figures = [
         (
             _NAMES.get(one.name, one.name),
-            [_seed_figure(group["figures"][one.name]) for group in groups],
+            [_seed_figure(group["figures"][one.name], bound=one.name == "epsilon") for group in groups],
             best_of(groups, one),
         )
         for one in shown
@@ -184,13 +184,13 @@ def _figure(mean: float | None) -> str:
     return "–" if mean is None else f"{mean:,.{_digits(mean, (mean,))}f}"
 
 
-def _seed_figure(figure: Mapping[str, Any]) -> str:
+def _seed_figure(figure: Mapping[str, Any], *, bound: bool) -> str:
     mean, values = figure["mean"], set(figure["values"])
     if mean is None:
         return "–"
     digits = _digits(mean, values)
     if figure["low"] is None or len(values) == 1:
-        return f"{mean:,.{digits}f}"
+        return upward(mean) if bound else f"{mean:,.{digits}f}"
     return f"{mean:,.{digits}f} ± {(figure['high'] - figure['low']) / 2:,.{digits}f}"
 
 

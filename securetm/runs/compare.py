@@ -26,7 +26,7 @@ from securetm.federation.store import DamagedStore, read_json
 from securetm.quality.evaluation import paired_difference
 from securetm.quality.measures import TooFewLabels, classified
 from securetm.runs.finished import FinishedRun, documents_of_run
-from securetm.runs.kept_runs import over_frequencies
+from securetm.runs.kept_runs import epsilon_told, over_frequencies
 
 SEED = "seed"
 SO_FAR = "epsilon_so_far"  # of a sweep: what all its runs spent up to this one, as the ledgers say
@@ -46,10 +46,6 @@ def _quality(name: str) -> Callable[[Mapping[str, Any]], float | None]:
     return lambda result: result["quality"].get(name)
 
 
-def _epsilon(result: Mapping[str, Any]) -> float | None:
-    return max((one["epsilon"] for one in result["spent"] if one["epsilon"] is not None), default=None)
-
-
 def _better_off(result: Mapping[str, Any]) -> float | None:
     """How many parties' own documents the shared model predicts better than the party's own model."""
     alone, shared = result.get("alone") or {}, result.get("shared_at_party") or {}
@@ -66,7 +62,7 @@ COMPARED = (
     ComparedFigure("npmi", _quality("npmi"), _HIGHER),
     ComparedFigure("diversity", _quality("diversity"), _HIGHER),
     ComparedFigure("parties_better_than_alone", _better_off, _HIGHER),
-    ComparedFigure("epsilon", _epsilon, _LOWER),
+    ComparedFigure("epsilon", lambda result: epsilon_told(result["spent"]), _LOWER),
     ComparedFigure("rounds", lambda result: result["rounds"]),
     ComparedFigure("seconds", lambda result: result["seconds"], _LOWER),
     ComparedFigure("megabytes", lambda result: (result["bytes_up"] + result["bytes_down"]) / 1e6, _LOWER),
@@ -134,10 +130,12 @@ def _group(runs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> dict[
         same.setdefault(known, []).append(result["run"])
     runs = [(settings, result) for settings, result in runs if result["run"] in same]
     results = [result for _, result in runs]
+    started = {result["run"]: [one for one in result["spent"] if one.get("from_origins")] for result in results}
     return {
         "runs": [result["run"] for result in results],
         "seeds": [int(settings[SEED]) for settings, _ in runs],
         "identical": [names for names in same.values() if len(names) > 1],
+        "own_epsilon": {run: max(one["own"]["epsilon"] for one in spent) for run, spent in started.items() if spent},
         "words": sorted({result["words"] for result in results}),
         "settings": {name: value for name, value in runs[0][0].items() if name != SEED},
         "figures": {one.name: _over_seeds([float(v) for r in results if (v := one.of(r)) is not None]) for one in COMPARED},

@@ -6,6 +6,7 @@ answers, no file that somebody put into the folder.
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -68,7 +69,9 @@ def found_run(name: str, place: Path) -> Path:
             raise BadSetting("", "RUN", name, "is a link, and not the folder of a run")
         if _is_run(path):
             return path
-    raise NotARun(name if Path(name).is_absolute() else str(place / name), "run")
+    there = [path for path in (place / name, Path(name)) if path.exists()]
+    meant = place / name if Path(name).name == name else Path(name)
+    raise NotARun(str(next(iter(there), meant)), "run")
 
 
 def delete(path: Path) -> tuple[str, ...]:
@@ -176,8 +179,18 @@ def over_frequencies(result: Mapping[str, Any]) -> float | None:
 
 
 def _spent(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    paid = [one for one in each if one["epsilon"] is not None]
-    return {"epsilon": max(one["epsilon"] for one in paid), "unit": paid[0]["unit"]} if paid else {}
+    units = [one["unit"] for one in each if one["epsilon"] is not None]
+    return {"epsilon": epsilon_told(each), "unit": units[0]} if units else {}
+
+
+def epsilon_told(spent: Sequence[Mapping[str, Any]]) -> float | None:
+    """The most that a run told of one party's documents, together with the runs that it started from; None without a budget.
+
+    The sum of their epsilons bounds that. So does what all runs told by the ledger, which holds these: the smaller one counts.
+    """
+    paid = [one for one in spent if one["epsilon"] is not None]
+    whole = [one["all_runs"] if one.get("from_origins") and one["all_runs"] is not None else math.inf for one in paid]
+    return max((min(one["epsilon"], all_runs) for one, all_runs in zip(paid, whole, strict=True)), default=None)
 
 
 def _when(path: Path) -> str:

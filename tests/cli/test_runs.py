@@ -7,7 +7,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,9 @@ from securetm.accounting.calibration import BudgetTooSmall
 from securetm.federation.budget.prices import epsilon_for_runs, noise_for_runs
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.recommend import plan_from_tables
-from securetm.reports.runs import show_sweep
-from securetm.runs.compare import swept
+from securetm.reports.runs import comparison_tables, show_sweep
+from securetm.reports.terminal import show
+from securetm.runs.compare import side_by_side, swept
 
 from .conftest import securetm
 from .keys.terminal import typed
@@ -261,18 +262,33 @@ def test_no_epsilon_of_a_sweep_is_above_the_budget(several: Path, here: Path, mo
     for name, mine, so_far in zip("ac", own, all_runs, strict=True):
         result = json.loads((several / name / "result.json").read_text())
         spent = {"party": "north", "unit": "document", "budget": 3.0, "epsilon": so_far + 0.12, "all_runs": so_far}
+        spent["from_origins"] = [{"run": "a", "epsilon": 1.6645, "delta": 1e-5}] if name == "c" else []
         told[(several / name).resolve()] = {**result, "spent": [{**spent, "own": {"epsilon": mine, "delta": 1e-5}}]}
     monkeypatch.setattr("securetm.runs.compare.result_of", told.__getitem__)
     found = {"over": "topics", "values": ["3", "2"], **swept(list(told))}
     assert (found["figures"]["epsilon"], found["epsilon_together"]) == (list(own), 2.9999)
-    shown = recorded(found)
+    shown = recorded(lambda console: show_sweep(found, console))
     assert "epsilon of all so far" in " ".join(shown.split())
     assert "3.12" not in shown
+    compared = side_by_side({"topics-3": several / "a", "topics-2": several / "c"})  # as `compare` shows them later
+    assert [group["figures"]["epsilon"]["mean"] for group in compared["groups"]] == [1.6645 + 0.12, 2.9999]
+    shown = recorded(lambda console: show(comparison_tables(compared), console))
+    assert "3.12" not in shown
+    assert "The epsilon of topics-2 is that of what it started from, too: by itself it spent 1.455." in " ".join(shown.split())
 
 
-def recorded(found: dict[str, Any]) -> str:
+def test_what_is_no_run_is_called_by_the_path_where_it_was_looked_for(
+    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "runs" / "empty").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    for name, meant in (("empty", "runs/empty"), ("runs/empty", "runs/empty"), ("else/where", "else/where"), ("b", "runs/b")):
+        assert f"error: {meant} holds no run" in securetm("compare", name).err
+
+
+def recorded(showing: Callable[[Console], None]) -> str:
     console = Console(width=200, record=True, file=io.StringIO())
-    show_sweep(found, console)
+    showing(console)
     return console.export_text()
 
 
