@@ -321,23 +321,28 @@ def prune(corpus: Any, min_df: float = 1, max_df: float = 1.0, max_words: int | 
     alphabet) stay. The result depends on the documents: under differential privacy it is not free.
     """
     frequencies: Array = corpus.document_frequencies()
-    low, high = _documents(min_df, len(corpus), "min_df"), _documents(max_df, len(corpus), "max_df")
     words = np.asarray(corpus.vocabulary, dtype=object)
-    fit = np.flatnonzero((frequencies >= max(low, 1)) & (frequencies <= high))
+    enough = _counted(frequencies, min_df, len(corpus), "min_df") >= min_df
+    few_enough = _counted(frequencies, max_df, len(corpus), "max_df") <= max_df
+    fit = np.flatnonzero((frequencies >= 1) & enough & few_enough)
     if max_words is not None and len(fit) > max_words:
         ranked = sorted(fit, key=lambda i: (-frequencies[i], words[i]))
         fit = np.asarray(ranked[:max_words], dtype=np.int64)
     return tuple(sorted(words[fit]))
 
 
-def _documents(limit: float, documents: int, name: str) -> float:
+def _counted(frequencies: Array, limit: float, documents: int, name: str) -> Array:
+    """Numbers of documents as this limit counts them: a whole number as they are, a fraction as shares of all.
+
+    A share of 29 in 100 is 0.29 exactly, which 0.29 times 100 as a float misses.
+    """
     if isinstance(limit, int):
         if limit < 0:
             raise BadSetting("prune", name, str(limit), "must not be negative")
-        return limit
+        return frequencies
     if not 0.0 <= limit <= 1.0:
         raise BadSetting("prune", name, str(limit), "must be a whole number of documents or a share between 0.0 and 1.0")
-    return limit * documents
+    return frequencies / max(documents, 1)
 
 
 def _words_in(path: Path) -> list[str]:

@@ -48,9 +48,10 @@ class OpenedWords:
         if question == BUCKETS:
             self.open_buckets, self.documents = frequent_buckets(answer, self.most, choice.min_documents)
         elif question == MARKS:
-            share = choice.max_share * self.documents
+            within = int(choice.max_share * self.documents)  # a product of floats: 0.29 of 100 are 29, and it says 28
+            most_documents = within + ((within + 1) / max(self.documents, 1) <= choice.max_share)
             most, least = choice.max_words, choice.min_documents
-            self.found = FoundCells.of(answer, self.about_marks()[OPEN], most, least, share, FEWEST_PARTIES)
+            self.found = FoundCells.of(answer, self.about_marks()[OPEN], most, least, most_documents, FEWEST_PARTIES)
 
     def about_marks(self) -> State:
         """The buckets to ask about again, and room up to as many as there may be: so nobody needs to hear how many they are."""

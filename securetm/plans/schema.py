@@ -183,7 +183,7 @@ class VocabularyChoice:
         100_000  # that `joint` has room for, at 144 bytes each; 40 buckets for each in `blind`
     )
     min_documents: Annotated[int, at_least(1)] = 5  # that a word is in at least
-    max_share: Annotated[float, _SHARE] = 0.5  # of all documents that a word is in at most
+    max_share: Annotated[float, _SHARE] = 0.5  # of all documents: a word in more of them is left out, one in just so many stays
     told_at_the_end: bool = False  # whether the parties tell the coordinator the words of `blind` when the training has ended
 
     @property

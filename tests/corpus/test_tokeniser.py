@@ -120,6 +120,9 @@ def test_prune() -> None:
     assert prune(corpus, max_df=0.5) == ("bee", "cow", "dog")
     assert prune(corpus, min_df=0.5, max_df=3) == ("bee", "dog")
     assert prune(corpus, max_words=2) == ("ant", "bee")  # a tie with dog goes to the alphabet
+    many = Corpus.from_strings([*["ant bee"] * 29, *["bee"] * 71])
+    assert prune(many, max_df=0.29) == ("ant",)  # in more than that share is left out, as floats multiply too
+    assert prune(many, min_df=0.29) == ("ant", "bee")
     for wrong in ({"min_df": -1}, {"max_df": 1.5}):
         with pytest.raises(BadSetting):
             prune(corpus, **wrong)

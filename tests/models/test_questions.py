@@ -130,6 +130,12 @@ def test_choose_vocabulary(settings: dict[str, Any], kept: tuple[str, ...]) -> N
     assert choose_vocabulary(WORDS, 4, np.array([4, 2, 2, 1]), **{"max_words": 10, **settings}) == kept
 
 
+def test_a_word_in_exactly_the_largest_share_is_kept() -> None:
+    chosen = {share: choose_vocabulary(("a", "b"), 100, np.array([29, 100]), 10, max_df=share) for share in (0.29, 1.0)}
+    assert chosen[0.29] == ("a",)
+    assert chosen[1.0] == ("a", "b")
+
+
 def test_an_empty_vocabulary_has_a_name() -> None:
     with pytest.raises(EmptyVocabulary, match="none of 4 words"):
         choose_vocabulary(WORDS, 4, np.array([4, 2, 2, 1]), 10, min_df=5)

@@ -148,13 +148,15 @@ def choose_vocabulary(
 ) -> tuple[str, ...]:
     """The words kept, alphabetically: those in enough but not too many documents, of these the most frequent.
 
-    As in scikit-learn a whole number counts documents and a fraction is a share of them: max_df = 1.0 keeps all.
+    As in scikit-learn a whole number counts documents and a fraction is a share of them: max_df = 1.0 keeps all, and a word
+    in exactly the share max_df of the documents is kept.
     """
     for name, df in (("min_df", min_df), ("max_df", max_df)):
         if df < 0 or (isinstance(df, float) and df > 1):
             raise BadSetting("vocabulary", name, str(df), "must be a number of documents or a share between 0.0 and 1.0")
-    least, most = (df * documents if isinstance(df, float) else df for df in (min_df, max_df))
-    kept = sorted((-int(n), word) for word, n in zip(words, frequencies, strict=True) if max(least, 1) <= n <= most)
+    of_least, of_most = (documents if isinstance(df, float) else 1 for df in (min_df, max_df))  # 29 of 100 are 0.29 exactly
+    found = zip(words, frequencies.tolist(), strict=True)
+    kept = sorted((-int(n), word) for word, n in found if n >= 1 and n / of_least >= min_df and n / of_most <= max_df)
     if not kept:
         raise EmptyVocabulary(len(words), str(min_df), str(max_df))
     return tuple(sorted(word for _, word in kept[:max_words]))
