@@ -213,12 +213,10 @@ class CorpusBuilder:
         person, number, where = bool(record.person), bool(record.id), record.source or self._source
         if self.documents == 0:
             self.width, self.persons_known, self.ids_known = width, person, number
-        if number != self.ids_known:
-            raise incomplete_column(where, record.line, "id")
-        if person != self.persons_known:
-            raise incomplete_column(where, record.line, "person")
-        if (width is None) != (self.width is None):
-            raise incomplete_column(where, record.line, "embedding")
+        known = (self.ids_known, self.persons_known, self.width is not None)
+        for role, given, first in zip(("id", "person", "embedding"), (number, person, width is not None), known, strict=True):
+            if given != first:
+                raise incomplete_column(where, record.line, role, given=given)
         if width != self.width:
             raise bad_cell(where, record.line, "embedding", f"has {width} numbers where the first has {self.width}")
 

@@ -33,7 +33,7 @@ from securetm.corpus.records import (
     faults_named,
     incomplete_column,
     invalid_json,
-    missing_column,
+    missing_text,
     numbered_lines,
     record,
     size_of,
@@ -49,7 +49,7 @@ _EVERY_WORD = Tokeniser(stop_words=NO_LIST, markup=DROPPED)
 
 
 def table_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
-    """The documents of a .csv or .tsv file. Line numbers in errors are those of the last line of the row."""
+    """The documents of a .csv or .tsv file. Line numbers in errors are those of the first line of the row."""
     rows = _rows(path, on_progress)
     line, header = next(rows, (0, []))
     if not header:
@@ -68,7 +68,7 @@ def table_records(path: Path, columns: Columns, on_progress: OnProgress | None =
 
 
 def _rows(path: Path, on_progress: OnProgress | None) -> Iterator[tuple[int, list[str]]]:
-    """Numbered rows that are not blank."""
+    """Rows that are not blank, each with the number of its first line: a quote that nobody closes takes in many more."""
     if csv.field_size_limit() < LIMIT:
         csv.field_size_limit(LIMIT)  # a setting of the whole process, so it is only ever raised
     lines = (line for _, line in numbered_lines(path, on_progress))
@@ -76,14 +76,16 @@ def _rows(path: Path, on_progress: OnProgress | None) -> Iterator[tuple[int, lis
     # A tab in .tsv; in .csv a comma, or the semicolon that spreadsheets write where the comma is the decimal point.
     delimiter = "\t" if ".tsv" in path.suffixes else ";" if ";" in first and "," not in first else ","
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
+    begins = 1
     try:
         for row in reader:
             if row:
-                yield reader.line_num, row
+                yield begins, row
+            begins = reader.line_num + 1
     except csv.Error as fault:
         if "field larger than field limit" in str(fault):
-            raise document_too_long(path, reader.line_num) from None
-        raise bad_table(path, reader.line_num, "the double quotes or line breaks of this row do not fit") from None
+            raise document_too_long(path, begins) from None
+        raise bad_table(path, begins, "the double quotes or line breaks of this row do not fit") from None
 
 
 _SPARSE = ("label", "party", "date")  # a line may lack them, whichever it is: no line decides for another one
@@ -100,10 +102,10 @@ def jsonl_records(path: Path, columns: Columns, on_progress: OnProgress | None =
         if not roles:
             roles = {role: USUAL[role][0] for role in _SPARSE} | columns.found_in(cells.keys(), path, line)
         if roles["text"] not in cells:
-            raise missing_column(path, line, roles["text"], "text")
+            raise missing_text(path, line, roles["text"])
         for role in _STRICT:
             if role not in roles and any(cells.get(name) is not None for name in USUAL[role]):
-                raise incomplete_column(path, line, role)
+                raise incomplete_column(path, line, role, given=True)
         yield record({role: cells.get(column) for role, column in roles.items()}, path, line)
     if not roles:
         raise empty_file(path)

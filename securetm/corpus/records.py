@@ -188,8 +188,9 @@ _NOT_NUMBERS = str.maketrans("[](),;", "      ")
 
 
 def at_line(path: Path | str, line: int, sentence: str, hint: str, **facts: Any) -> Mistake:
-    """A mistake in a line or row of a file."""
-    return Mistake("{path}, line {line}: " + sentence, hint=hint, path=str(path), line=line, **facts)
+    """A mistake in a line of a file, or in a row where a file has no lines."""
+    place = "row" if str(path).endswith(".parquet") else "line"
+    return Mistake(f"{{path}}, {place} {{line}}: {sentence}", hint=hint, path=str(path), line=line, **facts)
 
 
 def missing_column(path: Path | str, line: int, column: str, role: str = "text") -> Mistake:
@@ -201,10 +202,19 @@ def missing_column(path: Path | str, line: int, column: str, role: str = "text")
     return at_line(path, line, "there is no column called {column!r}", hint, column=column, role=role)
 
 
-def incomplete_column(path: Path | str, line: int, column: str) -> Mistake:
-    """A column that every document has to have, or none."""
-    hint = "give every document a {column}, or none, or name another column: --{column} COLUMN"
-    return at_line(path, line, "some documents have a {column} and some have none", hint, column=column)
+def missing_text(path: Path | str, line: int, column: str) -> Mistake:
+    """A line without the text that the lines before it have."""
+    hint = 'give that line its {column} (of an empty document ""), or take the line out'
+    return at_line(path, line, "this line has no {column!r}, and the first one has it", hint, column=column)
+
+
+def incomplete_column(path: Path | str, line: int, column: str, *, given: bool) -> Mistake:
+    """A document that has what the first one has not, or the other way round, where all have it or none."""
+    hint = "give every document {one}, or none, or name another column: --{column} COLUMN"
+    facts = {"column": column, "one": f"an {column}" if column[0] in "aei" else f"a {column}"}
+    if given:
+        return at_line(path, line, "this document has {one}, and the first one has none", hint, **facts)
+    return at_line(path, line, "this document has no {column}, and the first one has one", hint, **facts)
 
 
 def bad_cell(path: Path | str, line: int, column: str, problem: str) -> Mistake:

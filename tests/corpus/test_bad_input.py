@@ -40,7 +40,7 @@ BAD: dict[str, tuple[str, bytes, type[SecuretmError], int | None]] = {
     "header only": ("a.csv", b"text,label\n", "is empty", None),
     "empty parquet": ("a.parquet", b"", "is empty", None),
     "missing key": ("a.jsonl", jsonl(b'{"body": "x diagnosis"}'), "there is no column called", 1),
-    "missing key later": ("a.jsonl", jsonl(GOOD, b'{"body": "x diagnosis"}'), "there is no column called", 2),
+    "missing key later": ("a.jsonl", jsonl(GOOD, b"", b'{"body": "x diagnosis"}'), "this line has no 'text'", 3),
     "missing csv column": ("a.csv", b"diagnosis,label\nx,y\n", "there is no column called", 1),
     "broken json": ("a.jsonl", jsonl(GOOD, b"", b'{"text": "diagnosis'), "not a JSON object", 3),
     "json array": ("a.jsonl", b'["diagnosis"]\n', "not a JSON object", 1),
@@ -53,7 +53,9 @@ BAD: dict[str, tuple[str, bytes, type[SecuretmError], int | None]] = {
     "escaped nul": ("a.jsonl", jsonl(GOOD, b'{"text": "diagnosis \\u0000"}'), "NUL byte", 2),
     "nul csv": ("a.csv", b"text\ndiagnosis\n\0\n", "NUL byte", 3),
     "ragged": ("a.csv", b"text,label\ndiagnosis,b\ndiagnosis,b,c\n", "line", 3),
-    "open quote": ("a.csv", b'text,label\n"diagnosis,b\nc,d\n', "line", 3),
+    "open quote": ("a.csv", b'text,label\n\nc,d\n"diagnosis,b\nc,d\nc,d\n', "line", 4),
+    "missing cell": ("a.csv", b'text,label\n"a\n\nb",c\n\n"diagnosis\nb"\nc,d\n', "line", 6),
+    "missing person": ("a.csv", b'text,person\n"a\nb",c\n\n"diagnosis\nb",\nc,d\n', "this document has no person", 5),
     "stray quote": ("a.csv", b'text,label\n"diagnosis"x,b\n', "line", 2),
     "duplicate column": ("a.csv", b"text,diagnosis,diagnosis\na,b,c\n", "line", 1),
     "cut gzip": ("a.jsonl.gz", gzip.compress(jsonl(*[GOOD] * 9_000))[:-40], "is damaged or was cut short", None),
@@ -75,11 +77,16 @@ BAD: dict[str, tuple[str, bytes, type[SecuretmError], int | None]] = {
     "person missing": (
         "a.jsonl",
         jsonl(b'{"text":"a","person":"ann"}', b'{"text":"diagnosis"}'),
-        "and some have none",
+        "this document has no person, and the first one has one",
         2,
     ),
-    "person too late": ("a.jsonl", jsonl(GOOD, b'{"text":"a","person":"ann"}'), "and some have none", 2),
-    "vector missing": ("a.jsonl", jsonl(b'{"text":"a","embedding":[1]}', GOOD), "and some have none", 2),
+    "person too late": (
+        "a.jsonl",
+        jsonl(GOOD, b"", b'{"text":"a","person":"ann"}'),
+        "has a person, and the first one has none",
+        3,
+    ),
+    "vector missing": ("a.jsonl", jsonl(b'{"text":"a","embedding":[1]}', GOOD), "this document has no embedding", 2),
     "only stop words": (
         "a.jsonl",
         jsonl(b'{"text": "the of"}', b'{"text": null}', b'{"text": ""}'),
@@ -143,16 +150,16 @@ def test_bad_parquet(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     for table, error in (
         (pa.table({"body": ["diagnosis"]}), "there is no column called"),
-        (pa.table({"text": [1, 2]}), "line"),
+        (pa.table({"text": [1, 2]}), "row 1"),
         (pa.table({"text": pa.array([], pa.string())}), "is empty"),
-        (pa.table([["diagnosis"], ["x"]], names=["text", "text"]), "line"),
+        (pa.table([["diagnosis"], ["x"]], names=["text", "text"]), "row 1"),
         (pa.table({"text": [b"word", "caf\xe9 diagnosis".encode("latin1")]}), "not UTF-8"),
         (pa.table({"text": ["word", "diagnosis \0"]}), "NUL byte"),
         (pa.table({"text": not_utf8()}), "not UTF-8"),
         (pa.table({"text": ["word", "diagnosis"], "label": not_utf8()}), "is damaged or was cut short"),
-        (pa.table({"text": ["x"], "label": [["diagnosis"]]}), "line"),
-        (pa.table({"text": ["word", "diagnosis"], "embedding": [[1.0], None]}), "and some have none"),
-        (pa.table({"text": ["word"], "embedding": ["1 diagnosis"]}), "line"),
+        (pa.table({"text": ["x"], "label": [["diagnosis"]]}), "row 1"),
+        (pa.table({"text": ["word", "diagnosis"], "embedding": [[1.0], None]}), "row 2: this document has no embedding"),
+        (pa.table({"text": ["word"], "embedding": ["1 diagnosis"]}), "row 1"),
     ):
         parquet.write_table(table, path)
         refusal(error, lambda: read_corpus(path))

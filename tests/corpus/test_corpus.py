@@ -181,7 +181,7 @@ def test_from_strings_takes_scikit_learns_arrays() -> None:
 def test_nothing_known_names_nobody() -> None:
     corpus = Corpus.from_strings(["wings", "hooves", "horns"], labels=[None, float("nan"), "z"])
     assert corpus.labels.tolist() == ["", "", "z"]
-    with pytest.raises(Mistake, match="line 2: some documents have a person"):
+    with pytest.raises(Mistake, match="line 2: this document has no person"):
         Corpus.from_strings(["wings", "hooves"], persons=["ann", None])
 
 
