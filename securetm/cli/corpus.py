@@ -181,11 +181,11 @@ def seeds(
 
 def _tokeniser(settings: dict[str, str]) -> Tokeniser:
     """The tokeniser of these settings alone, as in a plan: a whole plan would load its model, which takes memory."""
-    from securetm.corpus.tokeniser import DROPPED
+    from securetm.corpus.tokeniser import RECOMMENDED
     from securetm.plans.schema import TokeniserChoice
 
     own = {name.partition(".")[2]: value for name, value in settings.items()}
-    return from_table(TokeniserChoice, {"markup": DROPPED, **own}, "[tokeniser]").make()
+    return from_table(TokeniserChoice, {**RECOMMENDED, **own}, "[tokeniser]").make()
 
 
 def _plan_in(path: Path, chosen: Mapping[str, Any]) -> Plan:

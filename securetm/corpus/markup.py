@@ -1,6 +1,6 @@
-"""What is no word of a text: entities and tags of HTML and of forums, links, and where it is asked for hashtags and names.
+"""What is no word of a text: entities and tags of HTML and of forums, links, what mails and posts quote, hashtags and names.
 
-Each text is cleaned by itself, in time that grows with its length.
+Each text is cleaned by itself, in time that grows with its length, so no document changes what is read of another.
 """
 
 from __future__ import annotations
@@ -22,17 +22,93 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _LINK = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
-_HASHTAG, _NAME = re.compile(r"(?<![\w&/])#\w[\w-]*"), re.compile(r"(?<![\w./])@\w[\w.-]*")
+BEFORE_HASHTAG, BEFORE_NAME = r"(?<![\w&/])#", r"(?<![\w./])@"  # neither an entity, nor the middle of a link or an address
+_HASHTAG, _NAME = re.compile(rf"{BEFORE_HASHTAG}\w[\w-]*"), re.compile(rf"{BEFORE_NAME}\w[\w.-]*")
 _PARAGRAPH = "\n\n"  # ends a sentence
 
 
-def without_markup(text: str) -> str:
-    """The text with its entities decoded, also those that were encoded twice, and without tags and links."""
-    if "&" in text:
+_QUOTED_BLOCK = re.compile(
+    r"(?P<quote>\[(?:full)?quote(?:[=\s][^\[\]]{0,500})?\]|<blockquote\s[^<>]{0,500}(?:\bcite\b|gmail_quote)[^<>]{0,500}>)|"
+    r"(?P<other><blockquote(?=[\s>])[^<>]{0,2000}>)|(?P<end>\[/(?:full)?quote\]|</blockquote\s*>)",
+    re.IGNORECASE,
+)
+_QUOTED_LINE = re.compile(r"^[ \t]*(?:>|&gt;)[^\n]*", re.MULTILINE)
+# What follows is an earlier mail: a line that says so, or the head that Outlook writes.
+_EARLIER = re.compile(
+    r"^[ \t]*-{2,}[ \t]*(?:original message|original-nachricht|ursprüngliche nachricht|mensaje original|message d['’]origine|"
+    r"messaggio originale|mensagem original|oorspronkelijk bericht|izvirno sporočilo|originalno sporočilo|izvorna poruka|"
+    r"wiadomość oryginalna)[ \t]*-{2,}|"
+    r"^[ \t_]*\n[ \t]*\*?(?:from|von|de|od|da|van)\*?:[^\n]{1,300}\n"
+    r"[ \t]*\*?(?:sent|gesendet|enviado|envoyé|inviato|verzonden|poslano)\b[^\n]{1,300}\n"
+    r"[ \t]*\*?(?:to|an|para|à|a|aan|za)\*?:",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WROTE = re.compile(
+    r"\b(?:wrote|writes|schrieb|schrieben|escribió|escribio|écrit|scritto|schreef|escreveu|napisal|napisala|napisał|napisao)\b"
+    r"[^\n]{0,120}:[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WHEN = re.compile(r"(?:On|Am|El|Le|Il|Op|Em|Dne|Dana|W dniu)\b[^\n]*\d")
+_IN_ARTICLE = re.compile(r"^[ \t]*In article <[^\n]*", re.MULTILINE)
+
+
+def cleaned(text: str, *, markup: bool, quotes: bool) -> str:
+    """The text without markup: its entities decoded, also those that were encoded twice, and without tags and links.
+
+    And without quotes: lines behind ">", blocks that a forum or a mail program marks as quoted, the line that says who wrote
+    them, and the earlier mail below an answer. A text that is nothing but a quote stays.
+    """
+    whole = text
+    if markup and "&" in text:
         text = html.unescape(html.unescape(text))
-    if "<" in text or "[" in text:
-        text = _TAG.sub(" ", _BLOCK_TAG.sub(_PARAGRAPH, text))
-    return _LINK.sub(" ", text) if "://" in text or "ww." in text.lower() else text
+    if quotes and ("[" in text or "<" in text):
+        text = _without_quoted_blocks(text)
+    if markup and "<" in text:
+        text = _BLOCK_TAG.sub(_PARAGRAPH, text)
+    if quotes:
+        text = _without_quoted_lines(text)
+    if markup and ("<" in text or "[" in text):
+        text = _TAG.sub(" ", text)
+    if markup and ("://" in text or "ww." in text.lower()):
+        text = _LINK.sub(" ", text)
+    if quotes and text != whole and not any(map(str.isalnum, text)):
+        return cleaned(whole, markup=markup, quotes=False)
+    return text
+
+
+def _without_quoted_blocks(text: str) -> str:
+    """A block that nobody closes is none."""
+    kept, end, begins, depth = list[str](), 0, 0, 0
+    for tag in _QUOTED_BLOCK.finditer(text):
+        if tag["end"]:
+            if depth == 1:
+                kept += [text[end:begins], _PARAGRAPH]
+                end = tag.end()
+            depth = max(depth - 1, 0)
+        elif depth or tag["quote"]:
+            begins = begins if depth else tag.start()
+            depth += 1
+    return "".join([*kept, text[end:]])
+
+
+def _without_quoted_lines(text: str) -> str:
+    earlier = _EARLIER.search(text)
+    if earlier is not None and any(map(str.isalnum, text[: earlier.start()])):
+        text = text[: earlier.start()]
+    kept, end = list[str](), 0
+    for wrote in _WROTE.finditer(text):  # a line that names a date or an address; a long one goes on in the next
+        begins = text.rfind("\n", 0, wrote.start()) + 1
+        before = text.rfind("\n", 0, max(begins - 1, 0)) + 1
+        for start in (begins, before):
+            line = text[start : wrote.start()].lstrip()
+            if start >= end and (_WHEN.match(line) or (start == begins and "@" in text[start : wrote.end()])):
+                kept.append(text[end:start])
+                end = wrote.end()
+                break
+    text = "".join([*kept, text[end:]])
+    if "In article <" in text:
+        text = _IN_ARTICLE.sub("", text)
+    return _QUOTED_LINE.sub("", text) if ">" in text or "&gt;" in text else text
 
 
 def without_hashtags(text: str) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.languages import ENGLISH_CODE, function_words, language_code
-from securetm.corpus.markup import without_hashtags, without_markup, without_names
+from securetm.corpus.markup import BEFORE_HASHTAG, BEFORE_NAME, cleaned, without_hashtags, without_names
 from securetm.corpus.records import wrong_encoding
 from securetm.data_classes import dataclass, fields
 from securetm.errors import BadSetting, NoSuchPath
@@ -75,8 +75,11 @@ SHORTEST = 2  # characters of a word in these scripts, where words of others mus
 
 
 def cut(pieces: list[str]) -> list[str]:
-    """The pieces, where those with letters of these scripts are cut into words."""
-    return [word for piece in pieces for word in (_words_within(piece) if _unspaced_letters().search(piece) else (piece,))]
+    """The pieces, where those with letters of these scripts are cut into words; hashtags and names stay whole."""
+    search = _unspaced_letters().search
+    return [
+        w for piece in pieces for w in (_words_within(piece) if piece[:1] not in ("#", "@") and search(piece) else (piece,))
+    ]
 
 
 def has_unspaced(text: str) -> bool:
@@ -160,7 +163,9 @@ LATER: Mapping[str, tuple[str, ...]] = {  # settings that older plans and models
     "markup": (KEPT, DROPPED),
     "hashtags": (WORDS, WHOLE, NO_LIST),
     "names": (WORDS, WHOLE, NO_LIST),
+    "quotes": (KEPT, DROPPED),
 }
+RECOMMENDED = {"markup": DROPPED, "quotes": DROPPED}  # where nobody says otherwise: a run, and texts that are given
 
 
 def without_usual(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,10 +197,10 @@ class Tokeniser:
 
     `stop_words` is "none", a language by its name or code, a tuple of words, or the path of a file with one word a line.
     `ngrams = 2` adds pairs of neighbouring kept words, joined by "_", within a sentence. Words of scripts without spaces
-    between words may have two characters. `markup = "dropped"` decodes entities of HTML, and leaves out tags and links. Of
-    `hashtags` and `names` (#rain, @anna) the "words" are kept, the "whole", or "none". `pattern` replaces the rule that finds
-    words. `words` replaces everything: your own function from a text to a list of words, or to a list of sentences of words,
-    which stay as they are.
+    between words may have two characters. `markup = "dropped"` decodes entities of HTML, and leaves out tags and links.
+    `quotes = "dropped"` leaves out what mails and posts quote of earlier ones. Of `hashtags` and `names` (#big_data, @anna) the
+    "words" are kept, the "whole", or "none". `pattern` replaces the rule that finds words. `words` replaces everything: your
+    own function from a text to a list of words, or to a list of sentences of words, which stay as they are.
     """
 
     lower: bool = True
@@ -210,6 +215,7 @@ class Tokeniser:
     markup: str = KEPT
     hashtags: str = WORDS
     names: str = WORDS
+    quotes: str = KEPT
 
     def __post_init__(self) -> None:
         if not 1 <= self.ngrams <= 5:
@@ -273,7 +279,8 @@ class Tokeniser:
 
     def _cleaned(self, text: str) -> str:
         """The text without what this tokeniser takes for no words."""
-        text = without_markup(text) if self.markup == DROPPED else text
+        if DROPPED in (self.markup, self.quotes):
+            text = cleaned(text, markup=self.markup == DROPPED, quotes=self.quotes == DROPPED)
         text = without_hashtags(text) if self.hashtags == NO_LIST else text
         return without_names(text) if self.names == NO_LIST else text
 
@@ -356,22 +363,25 @@ def _words_in(path: Path) -> list[str]:
 
 @functools.cache
 def _own_pattern(signs: str = "") -> re.Pattern[str]:
-    """A word is a run of letters and digits, with the marks that belong to them and with apostrophes inside, behind a sign.
+    """A word is a run of letters and digits, with the marks that belong to them and with apostrophes inside.
 
     Python's \\w leaves out combining marks, without which words of India's scripts and many others would be cut.
     """
-    word = rf"{_signed(signs)}[^\W_]+(?:[{combining_marks()}]+[^\W_]*)*(?:['’][^\W\d_]+)*"
-    return re.compile(rf"({word})|(?:{_SENTENCE_END})")
+    word = rf"[^\W_]+(?:[{combining_marks()}]+[^\W_]*)*(?:['’][^\W\d_]+)*"
+    letter = rf"[\w{combining_marks()}]"
+    return re.compile(rf"({_signed(signs, letter)}{word})|(?:{_SENTENCE_END})")
 
 
-def _signed(signs: str) -> str:
-    return rf"(?:(?<!\w)[{signs}])?" if signs else ""
+def _signed(signs: str, letter: str) -> str:
+    """Before the rule of words, that of words behind these signs: they are whole with _ and -, and names with dots inside."""
+    hashtag = rf"{BEFORE_HASHTAG}(?=_*[^\W_]){letter}+(?:-{letter}+)*|" if "#" in signs else ""
+    return hashtag + (rf"{BEFORE_NAME}(?=_*[^\W_]){letter}+(?:[.-]{letter}+)*|" if "@" in signs else "")
 
 
 @functools.cache
 def _ascii_pattern(signs: str = "") -> re.Pattern[str]:
     """The same rule for texts in ASCII: it finds the same words three times faster."""
-    return re.compile(rf"({_signed(signs)}[A-Za-z0-9]+(?:'[A-Za-z]+)*)|(?:{_SENTENCE_END})")
+    return re.compile(rf"({_signed(signs, '[A-Za-z0-9_]')}[A-Za-z0-9]+(?:'[A-Za-z]+)*)|(?:{_SENTENCE_END})")
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from typing import Any
 from securetm.contracts import Profile, TopicModel, Unit
 from securetm.corpus.languages import ENGLISH_CODE, language_code, language_name
 from securetm.corpus.text_embeddings import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
-from securetm.corpus.tokeniser import DROPPED, LATER
+from securetm.corpus.tokeniser import LATER, RECOMMENDED
 from securetm.corpus.word_vectors import GLOVE, SENTENCE, VectorSource, installed_vectors
 from securetm.data_classes import dataclass, field
 from securetm.models.questions.words import MOST_PAIRED
@@ -51,6 +51,10 @@ from securetm.settings import placed, require
 
 MOST_ROUNDS_OF_EPOCHS = 10_000  # that parties answer where a plan gives epochs, and no number of rounds
 _OLDER_PLANS_SAY = frozenset(("tokeniser.lower", "tokeniser.numbers", "tokeniser.longest"))
+_NO_WORDS = {
+    "markup": "entities and tags of HTML, and links, tell no subject",
+    "quotes": "what a mail or a post quotes is another document's",
+}
 _OF_THE_START = ("start", "start_share", "vectors", "vectors_digest")
 _NOT_TO_GO_ON = tuple(f"training.{name}" for name in ("continue_from", "earlier_weight", *_OF_THE_START))
 
@@ -185,12 +189,14 @@ class _Choosing:
         return self.noise / math.sqrt(1.0 - self._asked_first)
 
     def _tokens(self) -> None:
-        """Markup is no word, and the stop words are those of the public list's language.
+        """Markup and quotes are no words, and the stop words are those of the public list's language.
 
         A plan that says all that older plans do about words is one of these, and keeps them.
         """
-        if self._open("tokeniser.markup") and not _OLDER_PLANS_SAY.issubset(self.given):
-            self._set("tokeniser", "entities and tags of HTML, and links, tell no subject", markup=DROPPED)
+        if not _OLDER_PLANS_SAY.issubset(self.given):
+            for name, value in RECOMMENDED.items():
+                if self._open(f"tokeniser.{name}"):
+                    self._set("tokeniser", _NO_WORDS[name], **{name: value})
         listed = language_code(self.plan.vocabulary.file.removesuffix(WITH_PRIVATE))
         if listed not in (None, ENGLISH_CODE) and self._open("tokeniser.stop_words"):
             self._set("tokeniser", "the language of the public list", stop_words=listed)

@@ -124,8 +124,9 @@ class TokeniserChoice:
     pattern: str = ""  # a regular expression for words; nothing: the usual one
     longest: int = LONGEST  # words of the longest document; a longer one is refused when it is read
     markup: Annotated[str, one_of(*LATER["markup"])] = KEPT  # of HTML: kept as text, or dropped, with links; entities decoded
-    hashtags: Annotated[str, one_of(*LATER["hashtags"])] = WORDS  # of #rain: its words, the whole, or none
+    hashtags: Annotated[str, one_of(*LATER["hashtags"])] = WORDS  # of #big_data: its words, the whole, or none
     names: Annotated[str, one_of(*LATER["names"])] = WORDS  # of @anna: its words, the whole, or none
+    quotes: Annotated[str, one_of(*LATER["quotes"])] = KEPT  # of earlier mails and posts: kept as text, or dropped
 
     @property
     def language(self) -> str | None:

@@ -89,11 +89,22 @@ def test_ascii_texts_take_a_shorter_way_to_the_same_words(text: str) -> None:
     [
         *("." * 200_000 + "x", "?!" * 100_000 + "x", "." + ")" * 200_000, "\n" + " " * 200_000, "a'" * 100_000),
         *("<a " * 70_000, "<a" + " " * 200_000, "[quote " * 30_000, "&amp;" * 40_000, "http://" * 30_000, "#" * 200_000),
+        *(
+            "[quote]" * 30_000,
+            "<blockquote " * 20_000,
+            "wrote " * 40_000,
+            "On 1 wrote:\n" * 20_000,
+            "#_" * 100_000,
+            "-" * 200_000,
+        ),
+        *("@a." * 70_000, "\n\nFrom: a\nSent: b" * 10_000, "> a\n" * 50_000),
     ],
 )
 def test_no_text_takes_long(text: str) -> None:
-    clean = Tokeniser(markup="dropped", hashtags="none", names="none")
-    assert worked(lambda: [ALL.pieces(text), ALL.pieces(text + "é"), clean.pieces(text)]) < 20  # quadratic rules took minutes
+    clean = Tokeniser(markup="dropped", hashtags="none", names="none", quotes="dropped")
+    whole = Tokeniser(hashtags="whole", names="whole")
+    read = [(ALL, text), (ALL, text + "é"), (clean, text), (whole, text), (whole, text + "é")]
+    assert worked(lambda: [by.pieces(one) for by, one in read]) < 20  # quadratic rules took minutes
 
 
 @pytest.mark.parametrize(
@@ -171,6 +182,54 @@ def test_markup_is_no_word_and_signs_are_by_choice(settings: dict[str, str], sen
     assert {"amp", "quot", "nbsp", "fullquote", "https"} <= older
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("#big_data and #covid-19 by @anna_k and @joe.doe. Mail a_b@c.org", "#big_data #covid-19 @anna_k @joe.doe mail org"),
+        ("Größe: #größe_wahn, @žiga_k; #हिन्दी_भाषा", "größe #größe_wahn @žiga_k #हिन्दी_भाषा"),
+        ("#東京オリンピック 東京都で", "#東京オリンピック 東京都で"),
+        ("##double #___ #2020", "#double"),
+    ],
+)
+def test_hashtags_and_names_that_are_kept_are_whole(text: str, words: str) -> None:
+    found = Tokeniser(hashtags="whole", names="whole").sentences(text)
+    assert [word for one in found for word in one] == words.split()
+
+
+QUOTED = {
+    "of a mail": "Fine.\n\nOn Mon, Mar 3, 2020 at 10:15 AM John <john@x.org>\nwrote:\n> old words\n>> older\nBelow.",
+    "of news": "In article <1@x.org> j@x.org (Jim) writes:\n>old words\nFine. Below.",
+    "below a German mail": "Fine. Below.\n\n-----Ursprüngliche Nachricht-----\nVon: Max\nalte Worte",
+    "below a mail of Outlook": "Fine. Below.\n\n____\nFrom: Max\nSent: Monday\nTo: Ann\nSubject: old\nold words",
+    "in Slovenian": "Fine.\n\nDne 3. 3. 2020 je Žan <z@x.si> napisal/a:\n> staro\nBelow.",
+    "in Spanish": "Fine. Below.\nEl mar, 3 mar 2020, Ana escribió:\n> viejo",
+    "of a forum": "[quote=ann;1]old [quote]older[/quote] old[/quote]Fine. [fullquote]old[/fullquote] Below.",
+    "in HTML": "<p>Fine.</p><blockquote type='cite'>old<blockquote>older</blockquote>old</blockquote>Below.<br>&gt; old",
+}
+
+
+@pytest.mark.parametrize("case", QUOTED)
+def test_what_a_mail_or_a_post_quotes_is_not_of_it(case: str) -> None:
+    read = Tokeniser(markup="dropped", quotes="dropped").sentences(QUOTED[case])
+    assert [word for one in read for word in one] == ["fine"]  # "below" is a stop word
+    kept = {word for one in Tokeniser(markup="dropped").sentences(QUOTED[case]) for word in one}
+    assert kept & {"old", "alte", "staro", "viejo"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> nothing but a quote\n> of two lines",
+        "-----Original Message-----\nFrom: Max\na mail that somebody passes on",
+        "Subject: wind\nFrom: Max\nSent: Monday\nTo: Ann\nthe mail itself",
+        "On the third day he wrote:\na letter. If rain > wind then she said: [quote] is open",
+        "<blockquote>a page quotes a poem</blockquote>",
+    ],
+)
+def test_what_may_be_no_quote_stays(text: str) -> None:
+    assert Tokeniser(markup="dropped", quotes="dropped").sentences(text) == Tokeniser(markup="dropped").sentences(text)
+
+
 def test_stop_words_of_a_language_go_by_its_name_and_are_written_down_as_words() -> None:
     for name in ("sl", "slovenian", "Slovenian"):
         assert Tokeniser(stop_words=name).sentences("Kot tudi ali kaj samo je šola") == [["šola"]]
@@ -178,4 +237,4 @@ def test_stop_words_of_a_language_go_by_its_name_and_are_written_down_as_words()
     assert written is not None
     assert {"und", "nicht"} <= set(written["stop_words"])  # another version of the word lists changes no model
     assert Tokeniser.of_settings(written).sentences("Die Schule und nicht der Hund") == [["schule", "hund"]]
-    assert "markup" not in (Tokeniser().settings() or {})  # as in files that are older
+    assert not {"markup", "quotes"} & set(Tokeniser().settings() or {})  # as in files that are older

@@ -83,6 +83,7 @@ def test_a_plan_of_before_keeps_its_words_and_its_digest(tmp_path: Path) -> None
     request = {"profile": "masked", "vocabulary": {"file": "english", "max_words": 50}}
     kept, new = recommended({**request, **older}, "a test").plan, recommended(request, "a test").plan
     assert (kept.tokeniser.markup, new.tokeniser.markup) == ("kept", "dropped")
+    assert (kept.tokeniser.quotes, new.tokeniser.quotes) == ("kept", "dropped")
     assert kept.tokeniser == decode({}, "run.json").tokeniser  # nor does the record of an older run say anything
     assert agree(kept).digest != agree(new).digest
     named = decode({**request, "tokeniser": {"hashtags": "none"}}, "run.json")
