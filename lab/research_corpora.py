@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from securetm.corpus.tokeniser import Tokeniser, prune
 from securetm.errors import Mistake
 
 FILE = "20newsgroups.jsonl.gz"
+MEASURED = Tokeniser()  # committed figures are of its words: English, with whatever stands in the files
 PUBLIC = ("tagmynews.jsonl.gz", "stackoverflow.jsonl.gz")
 SMS, M10 = "sms_spam.jsonl.gz", "m10.jsonl.gz"
 SUBJECTS = ("comp", "rec", "sci", "talk")  # the first part of a group's name; the other groups are a fifth party's
@@ -108,6 +110,11 @@ def research_file(name: str) -> Path:
     return folder / name
 
 
+def research_corpus(name: str, **how: Any) -> Corpus:
+    """The documents of one of the research corpora."""
+    return read_corpus(research_file(name), tokeniser=MEASURED, **how)
+
+
 def corpus_in_words() -> str:
     """Which corpus an experiment was made with, plainly."""
     if _instead():
@@ -131,7 +138,7 @@ def read_newsgroups(tokeniser: Tokeniser | None = None) -> Corpus:
     """All documents over all their words; docstrings come without stop words, whatever the tokeniser."""
     if _instead():
         return _docstrings()
-    return read_corpus(research_file(FILE), tokeniser=tokeniser)
+    return read_corpus(research_file(FILE), tokeniser=tokeniser or MEASURED)
 
 
 @cache
@@ -159,7 +166,7 @@ def public_words(most: int, of: str = FILE) -> tuple[str, ...]:
     if _instead():
         return prune(_docstrings(), max_words=most)
     others = [name for name in (FILE, *PUBLIC) if name != of]
-    return prune(Corpus.concat([read_corpus(research_file(name)) for name in others]), max_words=most)
+    return prune(Corpus.concat([research_corpus(name) for name in others]), max_words=most)
 
 
 def news(words: int, documents: int, alpha: float | None = None) -> tuple[str, Corpus]:

@@ -22,7 +22,7 @@ from scipy import sparse
 from lab.measuring import OnProgress, Row, beside, epochs_by_turns, figure, record, stepper
 from lab.peers.other_packages import PeerMissing, PeerProcess
 from lab.peers.prodlda import one_thread
-from lab.research_corpora import FEWEST_WORDS, most_frequent, news, newsgroups_file, read_newsgroups
+from lab.research_corpora import FEWEST_WORDS, MEASURED, most_frequent, news, newsgroups_file, read_newsgroups
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.text_embeddings import TextEmbedder
@@ -141,8 +141,8 @@ def _documents(words: int, documents: int | None) -> tuple[Corpus, Corpus]:
         texts = [json.loads(line)["text"] for line in stream]
     texts = texts[:: max(1, len(texts) // (documents or len(texts)))]  # the file goes newsgroup by newsgroup
     vocabulary = most_frequent(read_newsgroups(), words).vocabulary
-    learn = Corpus.from_strings(texts[::EVERY], embeddings=TextEmbedder().embed(texts[::EVERY]))
-    judge = Corpus.from_strings([text for number, text in enumerate(texts) if number % EVERY])
+    learn = Corpus.from_strings(texts[::EVERY], tokeniser=MEASURED, embeddings=TextEmbedder().embed(texts[::EVERY]))
+    judge = Corpus.from_strings([text for number, text in enumerate(texts) if number % EVERY], tokeniser=MEASURED)
     projected = (part.project(vocabulary) for part in (learn, judge))
     learn, judge = (part.select(np.flatnonzero(part.lengths() >= FEWEST_WORDS)) for part in projected)
     return learn, judge

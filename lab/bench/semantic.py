@@ -25,7 +25,7 @@ from lab.keeping import KeptRows, Key, fits
 from lab.measuring import OnProgress, Row, beside, record, told
 from lab.peers.other_packages import PeerMissing
 from lab.peers.semantic import SemanticPackages
-from lab.research_corpora import FILE, M10, PUBLIC, research_file
+from lab.research_corpora import FILE, M10, MEASURED, PUBLIC, research_file
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.text_embeddings import TextEmbedder
 from securetm.errors import BadSetting
@@ -120,7 +120,7 @@ def labelled(name: str, documents: int | None) -> Corpus:
         read = [json.loads(line) for line in stream]
     some = np.sort(np.random.default_rng(0).permutation(len(read))[:documents])
     texts, labels = ([read[number][what] for number in some] for what in ("text", "label"))
-    return Corpus.from_strings(texts, labels=labels, embed=TextEmbedder().embed, name=name)
+    return Corpus.from_strings(texts, tokeniser=MEASURED, labels=labels, embed=TextEmbedder().embed, name=name)
 
 
 def _ours(corpus: Corpus, key: Key) -> tuple[Topics, Row]:
@@ -151,7 +151,7 @@ def _tables_of(system: str, seed: int) -> Mapping[str, Any]:
 def _compile(system: str) -> None:
     """A fit of a few documents that is not counted."""
     texts = [f"{word} {other}" for word, other in product(("water", "music", "school", "market"), repeat=2)] * 20
-    _federated(Corpus.from_strings(texts, embed=TextEmbedder().embed), system, 0)
+    _federated(Corpus.from_strings(texts, tokeniser=MEASURED, embed=TextEmbedder().embed), system, 0)
 
 
 def _theirs(key: Key) -> tuple[Topics, Row]:

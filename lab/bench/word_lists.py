@@ -20,11 +20,10 @@ from scipy import sparse
 from lab.federations import dealt_out
 from lab.measuring import OnProgress, Row, figure, record, told
 from lab.processes import measurable, peak_mebibytes
-from lab.research_corpora import FILE, INSTEAD, newsgroups_file, research_file
+from lab.research_corpora import FILE, INSTEAD, newsgroups_file, research_corpus
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.held_documents import HeldDocuments
-from securetm.corpus.readers import read_corpus
 from securetm.federation.coordinator.coordinator import Coordinator, coordinator_of
 from securetm.federation.coordinator.rounds import Attendance
 from securetm.federation.coordinator.words import new_words, tell_words
@@ -158,4 +157,4 @@ def _many_words(party: int) -> Corpus:
 def _corpus() -> Corpus:
     if not newsgroups_file():
         return Corpus.concat(list(docstring_parties().values()), name=INSTEAD)
-    return read_corpus(research_file(FILE)).replace(name="20 Newsgroups")
+    return research_corpus(FILE).replace(name="20 Newsgroups")

@@ -30,7 +30,7 @@ from lab.fits.forecast import (
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import OnProgress, Row, committed
 from lab.reproduce.contenders import DELTA, MOMENTS, PLAIN, PUBLIC, STARTED, STARTED_PLAIN
-from lab.research_corpora import FILE, M10, SMS, public_words, read_newsgroups, research_file
+from lab.research_corpora import FILE, M10, SMS, public_words, read_newsgroups, research_corpus
 from lab.research_corpora import PUBLIC as FILES
 from lab.synthetic_documents import LdaNodes, SyntheticNodes, lda_nodes
 from lab.training import exact_sum, noised
@@ -39,7 +39,6 @@ from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.public_words import frequent_words, public_shares
-from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser, prune
 from securetm.corpus.word_vectors import GLOVE, read_vectors
 from securetm.models.lda.lda import LDA
@@ -278,7 +277,7 @@ def _docstrings() -> Corpus:
 
 
 def _read(file: str) -> Callable[[], Corpus]:
-    return lambda: read_corpus(research_file(file))
+    return lambda: research_corpus(file)
 
 
 _WORDS_OF_OTHERS = {NEWS_POSTS: FILE, SNIPPETS: FILES[0]}

@@ -19,14 +19,13 @@ import numpy as np
 from lab.documents import by_frequencies, held_out, vague_vectors
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import OnProgress, Row, told
-from lab.research_corpora import M10, PUBLIC, SMS, research_file
+from lab.research_corpora import M10, PUBLIC, SMS, research_corpus
 from lab.synthetic_documents import LdaNodes, lda_nodes
 from lab.training import exact_sum, noised, trained
 from securetm.contracts import Array, Public
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.public_words import public_shares
-from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser, prune
 from securetm.corpus.word_vectors import GLOVE, read_vectors
 from securetm.models.lda.lda_vi import VariationalLDA
@@ -295,7 +294,7 @@ def _docstrings() -> KnownWords:
 
 
 def _read(file: str) -> KnownWords:
-    return _over_its_words(file.partition(".")[0], read_corpus(research_file(file)))
+    return _over_its_words(file.partition(".")[0], research_corpus(file))
 
 
 def _few_of(make: Callable[[], KnownWords]) -> KnownWords:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from lab.measuring import Row
-from lab.research_corpora import BESIDE, PUBLIC, SMS, SOURCES, chosen_folder, research_file
+from lab.research_corpora import BESIDE, MEASURED, PUBLIC, SMS, SOURCES, chosen_folder, research_file
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import no_column
@@ -42,7 +42,7 @@ def _no_corpus(file: Path) -> Path:
 @lru_cache(2)
 def labelled(corpus: str, documents: int | None) -> Corpus:
     """All documents, or so many drawn at random: always the same ones."""
-    whole = read_corpus(file_of(corpus))
+    whole = read_corpus(file_of(corpus), tokeniser=MEASURED)
     if whole.labels is None:
         raise no_column("label")
     if documents is None or documents >= len(whole):

@@ -13,6 +13,7 @@ from lab.keeping import Key
 from lab.measuring import Row
 from lab.papers.fednmf_clients import coherence, file_of, labelled, papers_partition
 from lab.papers.protected import SEMANTIC, cost, trained
+from lab.research_corpora import MEASURED
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.text_embeddings import TextEmbedder
 from securetm.corpus.tokeniser import prune
@@ -56,4 +57,4 @@ def _with_embeddings(corpus: str, documents: int | None) -> Corpus:
     if documents is not None and documents < len(read):
         some = np.sort(np.random.default_rng(0).permutation(len(read))[:documents]).tolist()
     texts, labels = ([read[number][what] for number in some] for what in ("text", "label"))
-    return Corpus.from_strings(texts, labels=labels, embed=TextEmbedder().embed, name=corpus)
+    return Corpus.from_strings(texts, tokeniser=MEASURED, labels=labels, embed=TextEmbedder().embed, name=corpus)

@@ -19,11 +19,10 @@ from lab.keeping import Key
 from lab.measuring import Row
 from lab.papers.fednmf_rows import narrow
 from lab.papers.protected import SEMANTIC, UNTRAINED, cost, trained
-from lab.research_corpora import FILE, SUBJECTS, public_words, read_newsgroups, research_file
+from lab.research_corpora import FILE, SUBJECTS, public_words, read_newsgroups, research_corpus
 from lab.training import exact_sum
 from securetm.contracts import Answer, Array, Memory, State, TopicModel
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.readers import read_corpus
 from securetm.corpus.text_embeddings import TextEmbedder
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments
@@ -95,7 +94,7 @@ def split(documents: int, words: int, parties: int, seed: int, embedded: bool = 
 
     Half of the documents are dealt out in the order of their labels, so that each party has subjects of its own.
     """
-    raw = read_corpus(research_file(FILE), embed=TextEmbedder().embed) if embedded else read_newsgroups()
+    raw = research_corpus(FILE, embed=TextEmbedder().embed) if embedded else read_newsgroups()
     rng = np.random.default_rng(seed)
     whole = raw.select(np.sort(rng.permutation(len(raw))[:documents])).project(public_words(words))
     whole = whole.select(np.flatnonzero(whole.lengths() > 0))

@@ -15,10 +15,9 @@ import numpy as np
 
 from lab.measuring import OnProgress, Row, stepper
 from lab.peers.prodlda import DenseTraining
-from lab.research_corpora import PUBLIC, SMS, most_frequent, newsgroups_file, read_newsgroups, research_file
+from lab.research_corpora import PUBLIC, SMS, most_frequent, newsgroups_file, read_newsgroups, research_corpus
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.readers import read_corpus
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.quality import diversity, document_npmi, top_words
 
@@ -48,7 +47,7 @@ class Case:
 
     def read(self) -> Corpus:
         """Returns its documents over their most frequent words."""
-        return most_frequent(read_corpus(research_file(self.file)) if self.file else read_newsgroups(), WORDS)
+        return most_frequent(research_corpus(self.file) if self.file else read_newsgroups(), WORDS)
 
 
 NEWSGROUPS = Case("20 Newsgroups", "", CHOOSING, 50, 30)

@@ -15,12 +15,11 @@ from scipy import sparse
 
 from lab.measuring import OnProgress, Row, told
 from lab.reproduce.common_vocabulary import noise_of
-from lab.research_corpora import FILE, INSTEAD, newsgroups_file, research_file
+from lab.research_corpora import FILE, INSTEAD, newsgroups_file, research_corpus
 from securetm.auditing.parts.column_matching import by_pairs, by_ranks
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
-from securetm.corpus.readers import read_corpus
 
 WORDS, MOST_SHARE = 1_000, 0.5  # the most frequent ones, but for those in half of all documents
 EPSILONS = (None, 8.0, 3.0, 1.0)
@@ -69,4 +68,4 @@ def _symmetric(rng: np.random.Generator, size: int) -> Array:
 def _corpus() -> Corpus:
     if not newsgroups_file():
         return Corpus.concat(list(docstring_parties().values()), name=INSTEAD)
-    return read_corpus(research_file(FILE)).replace(name="20 Newsgroups")
+    return research_corpus(FILE).replace(name="20 Newsgroups")

@@ -23,7 +23,7 @@ from scipy import sparse
 from lab.documents import JudgedDocuments, by_frequencies, held_out
 from lab.measuring import OnProgress, Row, told
 from lab.reproduce.contenders import RADIUS
-from lab.research_corpora import FILE, INSTEAD, M10, PUBLIC, SMS, newsgroups_file, research_file
+from lab.research_corpora import FILE, INSTEAD, M10, PUBLIC, SMS, newsgroups_file, research_corpus
 from lab.training import exact_sum, noised
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.spends import Spend
@@ -33,7 +33,6 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.partitions import equal
 from securetm.corpus.public_words import public_shares, ranked_words
-from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.mechanisms.clipping import at_most
@@ -138,7 +137,7 @@ def _corpora() -> Mapping[str, Callable[[], list[Corpus]]]:
 
 
 def _dealt_out(file: str) -> list[Corpus]:
-    return list(equal(read_corpus(research_file(file)), PARTIES, 0).values())
+    return list(equal(research_corpus(file), PARTIES, 0).values())
 
 
 def _fewer(parts: list[Corpus], documents: int | None) -> list[Corpus]:

@@ -16,9 +16,8 @@ import numpy as np
 
 from lab.documents import JudgedDocuments
 from lab.keeping import fits
-from lab.research_corpora import INSTEAD, PUBLIC, newsgroups_file, public_words, read_newsgroups, research_file
+from lab.research_corpora import INSTEAD, PUBLIC, newsgroups_file, public_words, read_newsgroups, research_corpus
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import prune
 from securetm.errors import BadSetting
 
@@ -100,11 +99,11 @@ def _news(documents: int | None = None) -> JudgedDocuments:
 
 def _snippets(documents: int | None = None) -> JudgedDocuments:
     words = tuple(sorted(public_words(WORDS, of=PUBLIC[0])))
-    return JudgedDocuments(_some(read_corpus(research_file(PUBLIC[0])), documents), words)
+    return JudgedDocuments(_some(research_corpus(PUBLIC[0]), documents), words)
 
 
 def _titles() -> JudgedDocuments:
-    public, private = read_corpus(research_file(PUBLIC[1])).split(PUBLIC_SHARE, seed=1)
+    public, private = research_corpus(PUBLIC[1]).split(PUBLIC_SHARE, seed=1)
     return JudgedDocuments(private, tuple(sorted(prune(public, max_words=WORDS))))
 
 

@@ -24,12 +24,11 @@ from lab.federations import begun, dealt_out
 from lab.keeping import KeptRows, Key, fits, made
 from lab.measuring import OnProgress, Row
 from lab.reproduce.noise_frontiers import prodlda
-from lab.research_corpora import FILE, PUBLIC, research_file
+from lab.research_corpora import FILE, PUBLIC, research_corpus
 from securetm.auditing.plans import AuditPlan, read_audit_plan
 from securetm.auditing.record import Finding, Measured
 from securetm.auditing.runner import audit
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.readers import read_corpus
 from securetm.corpus.text_embeddings import TextEmbedder
 from securetm.corpus.tokeniser import prune
 from securetm.errors import BadSetting
@@ -103,7 +102,7 @@ def _labelled(name: str, embedded: bool) -> tuple[Corpus, tuple[str, ...]]:
     It has their most frequent words, and rare ones, as a dictionary has: what a single document says shows in these.
     """
     file, documents = CORPORA[name]
-    corpus = read_corpus(research_file(file), embed=TextEmbedder().embed if embedded else None)
+    corpus = research_corpus(file, embed=TextEmbedder().embed if embedded else None)
     order = np.random.default_rng(0).permutation(len(corpus))
     ours, others = (np.sort(part) for part in (order[:documents], order[documents : 2 * documents]))
     public = corpus.select(others)

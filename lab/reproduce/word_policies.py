@@ -22,11 +22,10 @@ from scipy import sparse
 
 from lab.measuring import OnProgress, Row, told
 from lab.reproduce.common_vocabulary import noise_of
-from lab.research_corpora import FILE, INSTEAD, M10, PUBLIC, SMS, newsgroups_file, research_file
+from lab.research_corpora import FILE, INSTEAD, M10, PUBLIC, SMS, newsgroups_file, research_corpus
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
-from securetm.corpus.readers import read_corpus
 
 BUCKETS, FALSE = 1 << 22, 0.5
 EPSILONS, SEEDS = (0.1, 0.5, 1.0), (0, 1, 2)
@@ -101,7 +100,7 @@ def required(false: float) -> float:
 def _corpora() -> Mapping[str, Callable[[], Corpus]]:
     if not newsgroups_file():
         return {INSTEAD: lambda: Corpus.concat(list(docstring_parties().values()), name=INSTEAD)}
-    return {name: lambda file=file: read_corpus(research_file(file)) for name, file in {**CHOSEN_ON, **JUDGED}.items()}  # type: ignore[misc]
+    return {name: lambda file=file: research_corpus(file) for name, file in {**CHOSEN_ON, **JUDGED}.items()}  # type: ignore[misc]
 
 
 def _summed(held: Any, weights: Array, most: int) -> Array:

@@ -81,8 +81,9 @@ def _counted(unit: str, corpus: Path, column: str | None) -> People:
     from securetm.accounting.calculator.option_checks import refused
     from securetm.accounting.calculator.persons import PERSON, People
     from securetm.corpus.readers import read_corpus
+    from securetm.corpus.tokeniser import RECOMMENDED, Tokeniser
 
-    found = read_corpus(corpus, person=column)
+    found = read_corpus(corpus, person=column, tokeniser=Tokeniser(**RECOMMENDED))
     if len(found) == 0:
         raise refused("--corpus", str(corpus), "holds no document with a word", "give a file with documents, or --documents N")
     if found.persons is None:

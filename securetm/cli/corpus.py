@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from securetm.corpus.building import Embed
+    from securetm.corpus.given_texts import SeenLanguage
+    from securetm.corpus.records import Columns
     from securetm.corpus.tokeniser import Tokeniser
     from securetm.plans.schema import Plan
     from securetm.stages import Stages
@@ -60,6 +62,12 @@ def build(
         require(own, "securetm corpus build", "--set", name, "must be a setting of the tokeniser, such as tokeniser.ngrams=2")
     whole = None if plan is None else _plan_in(plan, chosen)
     tokeniser = _tokeniser(chosen) if whole is None else whole.tokeniser.make()
+    unnamed = whole is None and "tokeniser.stop_words" not in chosen
+    if unnamed and memory is None and (seen := _foreign_in(source, columns)).foreign:  # lists of languages take memory
+        to.note(
+            f"The documents read as {seen.name}, and stop words of English are taken: function words will be among the topics. "
+            f"Stop words of {seen.name}: --set tokeniser.stop_words={seen.foreign}, here and in each run."
+        )
     with to.bars() as bars:
         embed = None if whole is None or embedding else _embed(whole, bars)
         manifest = CorpusBuild(
@@ -118,6 +126,7 @@ def words(
     """
     from securetm.corpus.public_words import JOINED, words_and_phrases
     from securetm.corpus.readers import read_corpus
+    from securetm.corpus.records import Columns
     from securetm.reports.files import check_writable, write_report
     from securetm.wording import counted
 
@@ -125,6 +134,9 @@ def words(
     settings = plan_settings([f"tokeniser.ngrams={2 if phrases else 1}", *(set_ or [])])
     for name in settings:
         require(name.startswith("tokeniser."), "securetm corpus words", "--set", name, "must be a setting of the tokeniser")
+    if "tokeniser.stop_words" not in settings and (seen := _foreign_in(str(source), Columns(text=text))).foreign:
+        to.note(f"The documents read as {seen.name}, so its stop words are left out.")
+        settings["tokeniser.stop_words"] = seen.foreign
     listed = words_and_phrases(
         read_corpus(source, text=text, tokeniser=_tokeniser(settings)), max_words, phrases, max_share, min_documents
     )
@@ -186,6 +198,14 @@ def _tokeniser(settings: dict[str, str]) -> Tokeniser:
 
     own = {name.partition(".")[2]: value for name, value in settings.items()}
     return from_table(TokeniserChoice, {**RECOMMENDED, **own}, "[tokeniser]").make()
+
+
+def _foreign_in(source: str, columns: Columns) -> SeenLanguage:
+    """The language of these documents."""
+    from securetm.corpus.given_texts import SeenLanguage
+    from securetm.corpus.readers import glance
+
+    return SeenLanguage(glance(source, columns).language)
 
 
 def _plan_in(path: Path, chosen: Mapping[str, Any]) -> Plan:

@@ -14,7 +14,10 @@ from securetm.cli.options import ARGUMENT, COLUMN, FILE, FOLDERS, Run, Text
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.dates import PERIODS
-from securetm.corpus.readers import read_corpus
+from securetm.corpus.given_texts import SeenLanguage
+from securetm.corpus.readers import glance, read_corpus
+from securetm.corpus.records import Columns
+from securetm.corpus.tokeniser import ENGLISH_LIST, RECOMMENDED, Tokeniser
 from securetm.corpus.word_vectors import read_vectors
 from securetm.data_classes import dataclass
 from securetm.federation.topic_labels import TopicLabels
@@ -346,7 +349,7 @@ def evaluate(
         needed = "names a column of --corpus FILE; labels of a run are those that its documents were read with"
         require(value is None or corpus is not None, where, name, value, needed)
     with out.late_bars() as bars:
-        found, given = _evaluated(run or topics, corpus, (text, label), vectors, (against, other_seed or []), bars)
+        found, given = _evaluated(run or topics, corpus, (text, label), vectors, (against, other_seed or []), out, bars)
     documents, held_out = (0 if one is None else len(one) for one in (given.documents, given.held_out))
     judged = "without documents" if given.documents is None else f"by {documents:,} documents, {held_out:,} of them held out"
     show_evaluation(found, judged, out.results)
@@ -375,13 +378,14 @@ def _evaluated(
     columns: tuple[str | None, str | None],
     source: str | None,
     others: tuple[Path | None, list[Path]],
+    out: Output,
     bars: Stages,
 ) -> tuple[Evaluation, Given]:
     assert judged is not None
     paths = (judged, *([others[0]] if others[0] else []), *others[1])
     opened = [FinishedRun.open(path) if path.is_dir() else path for path in paths]
     topics = [read_topics(one) if isinstance(one, Path) else judged_run(one) for one in opened]
-    documents, held_out, lacking = _judging_documents(opened[: 2 if others[0] else 1], corpus, columns, bars)
+    documents, held_out, lacking = _judging_documents(opened[: 2 if others[0] else 1], corpus, columns, out, bars)
     topics = [one.as_counted_in(documents) for one in topics]
     against = topics[1] if others[0] else None
     words = {word for one in topics for word in (*one.vocabulary, *(w for listed in one.lists for w in listed))}
@@ -394,14 +398,18 @@ def _evaluated(
 
 
 def _judging_documents(
-    opened: list[FinishedRun | Path], corpus: Path | None, columns: tuple[str | None, str | None], bars: Stages
+    opened: list[FinishedRun | Path], corpus: Path | None, columns: tuple[str | None, str | None], out: Output, bars: Stages
 ) -> tuple[Corpus | None, Array | None, Mapping[str, str]]:
     """The documents to judge by, which of them nobody trained on, and why something is not there."""
     first = opened[0]
     if corpus is not None:
         text, label = columns
         if isinstance(first, Path):
-            read = read_corpus(corpus, text=text, label=label)
+            seen = SeenLanguage(glance(corpus, Columns(text, label)).language)
+            if seen.foreign:
+                out.note(f"The documents read as {seen.name}, so its stop words are not counted.")
+            by = Tokeniser(stop_words=seen.foreign or ENGLISH_LIST, **RECOMMENDED)
+            read = read_corpus(corpus, text=text, label=label, tokeniser=by)
         else:
             read = first.read_whole(corpus, bars, text=text, label=label)
         return read, np.arange(len(read)), {}

@@ -262,7 +262,7 @@ def counted_by_reason(dropped: Counter[tuple[str, ...]]) -> tuple[Dropped, ...]:
 def documents_of_strings(
     texts: Iterable[str],
     *,
-    tokeniser: Tokeniser | None = None,
+    tokeniser: Tokeniser,
     name: str = "strings",
     labels: Sequence[Any] | Array | None = None,
     parties: Sequence[Any] | Array | None = None,
@@ -277,7 +277,7 @@ def documents_of_strings(
 
     Texts without a word are left out and counted, or kept. Without a column `embeddings`, `embed` makes them from the texts.
     """
-    builder = CorpusBuilder(tokeniser or Tokeniser(), name=name, embed=embed)
+    builder = CorpusBuilder(tokeniser, name=name, embed=embed)
     named = {"label": labels, "party": parties, "date": dates, "person": persons, "embedding": embeddings, "id": ids}
     columns = {role: list(entries) for role, entries in named.items() if entries is not None}
     documents = 0

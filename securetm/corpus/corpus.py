@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -19,6 +20,7 @@ from securetm.contracts import BLOCK_DOCUMENTS, Array
 from securetm.corpus.blocks import Block, by_person, check_whole, numbered, places_of_each, read_arrays, save_arrays
 from securetm.corpus.building import documents_of_strings
 from securetm.corpus.document_names import mixed, names_of_counts, names_of_tokens
+from securetm.corpus.given_texts import GLANCE, tokeniser_of
 from securetm.corpus.held_documents import (
     HeldDocuments,
     as_arrays,
@@ -66,7 +68,15 @@ class Corpus:
 
     @classmethod
     def from_strings(cls, texts: Iterable[str], *, tokeniser: Tokeniser | None = None, **columns: Any) -> Self:
-        """A corpus from texts, as scikit-learn takes them; labels=, persons=, ... have one entry per text, name= gives keys."""
+        """A corpus from texts, as scikit-learn takes them; labels=, persons=, ... have one entry per text, name= gives keys.
+
+        Without a tokeniser, markup and quotes are dropped and stop words are those of the texts' language; a warning names
+        another one than English.
+        """
+        if tokeniser is None:
+            left = iter(texts)
+            first = list(islice(left, GLANCE))
+            tokeniser, texts = tokeniser_of(first), chain(first, left)
         return cls(*documents_of_strings(texts, tokeniser=tokeniser, **columns))
 
     @classmethod

@@ -23,7 +23,7 @@ ukrainian=uk urdu=ur vietnamese=vi
 LANGUAGES: Mapping[str, str] = MappingProxyType(dict(pair.split("=") for pair in _CODES.split()))
 ENGLISH_CODE = "en"
 _FREQUENT = 5e-4  # of all words of general texts: a word so frequent is no subject's
-_READ = 2_000  # words of texts that tell their language
+_FEWEST, _READ = 10, 2_000  # words of texts that tell their language
 _LEAST = 0.12  # of all words that must be a language's function words; plain keywords of any language have fewer
 _SURELY = 0.35  # where so many are English, no other language has to be compared
 _CLEARER = 1.25  # than English, where texts are said to be of another language
@@ -65,6 +65,8 @@ def language_of(words: Iterable[str], english: frozenset[str] = frozenset()) -> 
     lists of languages are installed, other languages are not told apart.
     """
     read = [unicodedata.normalize("NFKC", word).replace("’", "'").lower() for word in islice(words, _READ)]
+    if len(read) < _FEWEST:
+        return None
     letters = "".join(read)
     for code, script in _BY_SCRIPT:
         if 4 * len(re.findall(script, letters)) > len(letters):

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from securetm.corpus.building import CorpusBuilder, Embed
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.languages import language_of
+from securetm.corpus.given_texts import GLANCE, language_seen, tokeniser_of
 from securetm.corpus.records import (
     LIMIT,
     ROLES,
@@ -39,13 +39,10 @@ from securetm.corpus.records import (
     size_of,
 )
 from securetm.corpus.store import Manifest, is_stored, shortened
-from securetm.corpus.tokeniser import BREAK, DROPPED, ENGLISH, LATER, NO_LIST, Tokeniser
+from securetm.corpus.tokeniser import LATER, Tokeniser
 from securetm.data_classes import dataclass
 from securetm.errors import BadSetting, Mistake, NoSuchPath
 from securetm.registries import Registry
-
-_GLANCE = 300  # documents that tell their language
-_EVERY_WORD = Tokeniser(stop_words=NO_LIST, markup=DROPPED)
 
 
 def table_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
@@ -266,14 +263,18 @@ def read_corpus(
     Each keyword names the column that plays the role. Without one, a column that is called like the role plays it (in Parquet
     `bow_text` and `fos` come before `text` and `label`); only text must be there. A folder's label is the subfolder.
     A reader of another package is found by the ending that it declares, or named before the path, as in `mbox:archive`.
+    Without a tokeniser, markup and quotes are dropped and stop words are those of the texts' language; a warning names another
+    one than English.
     `embed` makes embeddings of the texts where the file has none (`TextEmbedder.embed`).
     A document is named by its `id` where a column is given, else by what it says: no name depends on another document or on a
     place in the file. Names become keys under `secret` and under `name`, or the file's name; without a secret anybody who
     guesses a document can compute its key. Documents without a word are left out, and counted in `skipped`.
     """
     place, records = records_of(path, Columns(text, label, party, date, person, embedding, id), on_progress)
-    builder = CorpusBuilder(tokeniser or Tokeniser(), name=name or place.name, source=str(place), embed=embed, secret=secret)
-    for found in records:
+    first = list(islice(records, GLANCE if tokeniser is None else 0))
+    by = tokeniser or tokeniser_of(one.text for one in first)
+    builder = CorpusBuilder(by, name=name or place.name, source=str(place), embed=embed, secret=secret)
+    for found in chain(first, records):
         builder.add(found)
     return Corpus(*builder.finish(keep_empty=keep_empty))
 
@@ -342,14 +343,9 @@ def glance(path: str | Path, columns: Columns) -> Glance:
     """Reads the first documents of a source; of a corpus on disk, which holds no texts, nothing can be told."""
     if is_stored(Path(path)):
         return Glance(None, False)
-    first = list(islice(records_of(path, columns)[1], _GLANCE))
-
-    def read_as(some: Sequence[Record]) -> str | None:
-        return language_of((piece for one in some for piece in _EVERY_WORD.pieces(one.text) if piece != BREAK), ENGLISH)
-
-    found = read_as(first)
-    surely = found is not None and all(read_as(first[half::2]) == found for half in (0, 1))
-    return Glance(found, any(one.party for one in first), surely)
+    first = list(islice(records_of(path, columns)[1], GLANCE))
+    seen = language_seen(one.text for one in first)
+    return Glance(seen.code, any(one.party for one in first), seen.surely)
 
 
 def files_of(path: str | Path) -> list[Path]:

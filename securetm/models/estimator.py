@@ -23,8 +23,16 @@ from securetm.data_classes import dataclass, field, fields, replace
 from securetm.data_frames import FRAMES, framed
 from securetm.errors import BadSetting, Failed, Mistake, Misuse, NeedsSum, NotFound, SecuretmError
 from securetm.models.batches import shuffled
-from securetm.models.given_documents import SPREAD, as_documents, numbered, over, warn_of_left_out, warn_of_unknown, words_of
-from securetm.models.given_texts import tokeniser_for
+from securetm.models.given_documents import (
+    SPREAD,
+    as_documents,
+    numbered,
+    over,
+    tokeniser_for,
+    warn_of_left_out,
+    warn_of_unknown,
+    words_of,
+)
 from securetm.models.stored_model import StoredModel, write_model
 from securetm.settings import Limit, above, at_least, require
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from securetm.contracts import Array, Reads, TopicModel
+from securetm.corpus.given_texts import tokeniser_of
 from securetm.corpus.held_documents import HeldDocuments, check_lengths, keys_of_counts
 from securetm.corpus.tokeniser import LONGEST
 from securetm.errors import BadSetting, Mistake
@@ -78,6 +79,12 @@ def texts_in(given: Any) -> Sequence[Any] | None:
         return None
     texts: list[Any] = table.reshape(-1).tolist()
     return texts if any(isinstance(text, str) for text in texts) else None
+
+
+def tokeniser_for(given: Any, tokeniser: Tokeniser | None) -> Tokeniser | None:
+    """The caller's tokeniser; or for texts the one of a plan, with the stop words of their language."""
+    texts = texts_in(given) if tokeniser is None else None
+    return tokeniser if texts is None else tokeniser_of(texts, unsure=True, stacklevel=5)
 
 
 def numbered(vocabulary: tuple[str, ...]) -> bool:

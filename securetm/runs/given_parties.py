@@ -7,9 +7,9 @@ from itertools import chain
 from typing import Any
 
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.given_texts import SeenLanguage, language_kept, language_seen, warn_of_language
 from securetm.federation.sources import embed_of, named_for
 from securetm.models.given_documents import texts_in
-from securetm.models.given_texts import SeenLanguage, language_kept, language_seen, warn_of_language
 from securetm.plans.profiles import ProfileFile
 from securetm.plans.recommend import recommended_for
 from securetm.plans.schema import Plan
@@ -28,13 +28,13 @@ def in_their_language(
     read = {name: given for name, given in parties.items() if isinstance(given, Corpus)}
     budget = found.plan.profile_in(ProfileFile.read(found.plan.profile)).budget
     seen, own = language_seen(chain.from_iterable(texts.values())), found.plan.tokeniser.language
-    if seen.code not in ("", own) and own is not None:
+    if seen.foreign not in ("", own) and own is not None:
         taken = found.language_is_open and (seen.surely or budget is None)
         warn_of_language(_said(seen, taken=taken), stacklevel + 1)
         if taken:
-            found = recommended_for(None, {**settings, "tokeniser.stop_words": seen.code})
+            found = recommended_for(None, {**settings, "tokeniser.stop_words": seen.foreign})
     kept = language_kept(read.values()) if own is not None else SeenLanguage()
-    if kept.code:
+    if kept.foreign:
         warn_of_language(_kept(kept), stacklevel + 1)
     plan = found.plan
     if texts:
@@ -50,7 +50,7 @@ def _said(seen: SeenLanguage, *, taken: bool) -> str:
         return f"the texts read as {seen.name}, so its stop words are taken, and the plan says so ({others})"
     return (
         f"the texts read as {seen.name}, and the plan takes stop words of another language: function words will be among the "
-        f'topics; settings={{"tokeniser.stop_words": "{seen.code}"}} takes those of {seen.name}'
+        f'topics; settings={{"tokeniser.stop_words": "{seen.foreign}"}} takes those of {seen.name}'
     )
 
 
@@ -58,5 +58,5 @@ def _kept(seen: SeenLanguage) -> str:
     return (
         f"the documents of a corpus read as {seen.name} and were read without its stop words, so function words will be among "
         "the topics: give lists of texts instead, "
-        f'or read them with tokeniser=securetm.Tokeniser(stop_words="{seen.code}", markup="dropped")'
+        f'or read them with tokeniser=securetm.Tokeniser(stop_words="{seen.foreign}", markup="dropped", quotes="dropped")'
     )

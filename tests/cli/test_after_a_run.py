@@ -231,6 +231,25 @@ def test_topics_from_anywhere(here: Path) -> None:
     assert "without documents" in " ".join(said.out.split())
 
 
+def test_topics_are_judged_by_documents_in_their_language(here: Path) -> None:
+    texts = [
+        "Hiša stoji ob morju, ki je v bližini &amp; tam so tudi otroci, ker jih ima rada.",
+        "Zdravnik pravi, da se kašelj še ne bo končal.",
+    ]
+    Path("posts.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts * 20))
+    Path("topics.json").write_text(json.dumps([["morje", "hiša", "tudi"], ["kašelj", "zdravnik", "amp"]]))
+    said = securetm("evaluate", "--topics", "topics.json", "--corpus", "posts.jsonl", "--json")
+    assert said.code == 0, said.err
+    assert "The documents read as Slovenian, so its stop words are not counted." in " ".join(said.err.split())
+    assert said.json["words_in_no_document"] == ["amp", "morje", "tudi"]
+    made = securetm("corpus", "words", "posts.jsonl", "--out", "listed.txt", "--max-share", "1", "--min-documents", "1")
+    assert "read as Slovenian, so its stop words are left out" in " ".join(made.err.split())
+    assert {"kašelj", "zdravnik"} <= set(Path("listed.txt").read_text().split())
+    assert not {"tudi", "ker", "amp"} & set(Path("listed.txt").read_text().split())
+    built = securetm("corpus", "build", "posts.jsonl", "--out", "posts")
+    assert "Stop words of Slovenian: --set tokeniser.stop_words=sl, here and in each run." in " ".join(built.err.split())
+
+
 def test_topics_from_a_file_are_spelled_as_the_tokeniser_spells(here: Path) -> None:
     Path("topics.json").write_text(json.dumps([["River", "LAKE", "the"], ["the judge", "court"]]), "utf-8")
     said = securetm("evaluate", "--topics", "topics.json", "--corpus", "documents.jsonl")

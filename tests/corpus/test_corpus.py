@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,9 @@ from scipy import sparse
 
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.document_names import content_digests, content_keys, document_keys, mixed, names_of_counts
+from securetm.corpus.given_texts import OtherLanguage
 from securetm.corpus.partitions import by_column, dirichlet, equal
+from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting, Mistake
 
@@ -162,6 +165,43 @@ def test_from_counts_refuses_what_does_not_fit() -> None:
         Corpus.from_counts([[1]], ["x"], labels=["p", "q"])
     with pytest.raises(Mistake, match="columns of counts"):
         Corpus.from_counts([[1]], ["x", "y"])
+
+
+SPANISH = [
+    "El perro no está en la casa &amp; el gato duerme con la vecina que vive en el <b>puerto</b>.",
+    "La niña dice que los libros de la escuela están en la mesa y no los lee.",
+] * 4
+ENGLISH = ["The cat is not on the roof &amp; the dog is in <b>the</b> house.", "A doctor says that the lungs are not well."] * 4
+
+
+@pytest.mark.parametrize("form", ["strings", "a generator", "a file"])
+def test_texts_are_read_in_their_language_and_without_markup(tmp_path: Path, form: str) -> None:
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in SPANISH))
+    read = {
+        "strings": lambda: Corpus.from_strings(SPANISH),
+        "a generator": lambda: Corpus.from_strings(text for text in SPANISH),
+        "a file": lambda: read_corpus(tmp_path / "a.jsonl"),
+    }[form]
+    with pytest.warns(OtherLanguage, match="the texts read as Spanish, so its stop words are taken") as told:
+        corpus = read()
+    assert told[0].filename == __file__  # at the line that gives the texts
+    assert len(corpus) == len(SPANISH)
+    assert {"perro", "vecina", "puerto"} <= set(corpus.vocabulary)
+    assert not {"los", "que", "amp", "está"} & set(corpus.vocabulary)
+
+
+def test_no_single_text_decides_the_language_of_others() -> None:
+    long = [" ".join(SPANISH), *["lake river boat wind"] * 3]
+    with pytest.warns(OtherLanguage, match=r'some of the texts read as Spanish.*stop_words="es"'):
+        whole = Corpus.from_strings(long)
+    np.testing.assert_array_equal(whole.select(np.arange(1, 4)).texts, Corpus.from_strings(long[1:]).texts)
+    assert "que" in whole.vocabulary
+
+
+def test_english_texts_and_a_tokeniser_that_is_given_say_nothing(recwarn: pytest.WarningsRecorder) -> None:
+    assert not {"amp", "the"} & set(Corpus.from_strings(ENGLISH).vocabulary)
+    assert "que" in Corpus.from_strings(SPANISH, tokeniser=Tokeniser()).vocabulary
+    assert not recwarn.list
 
 
 def test_from_strings_takes_scikit_learns_arrays() -> None:

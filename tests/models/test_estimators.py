@@ -30,12 +30,12 @@ from sklearn.utils.validation import check_is_fitted
 import securetm
 from securetm.contracts import Answer
 from securetm.contracts.origin import Origin, OriginKind
+from securetm.corpus.given_texts import OtherLanguage
 from securetm.errors import BadSetting, CannotWrite, Mistake, NeedsSum, NotFound
 from securetm.models import MODELS
 from securetm.models import MODELS as REGISTRY
 from securetm.models.estimator import NotFitted, held_back
 from securetm.models.given_documents import NoKnownWords, TextsLeftOut, UnfitDocuments, as_documents
-from securetm.models.given_texts import OtherLanguage
 from securetm.models.lda.matched import MatchedLDA
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.stored_model import StoredModel
