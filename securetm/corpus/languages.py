@@ -26,6 +26,7 @@ _FREQUENT = 5e-4  # of all words of general texts: a word so frequent is no subj
 _FEWEST, _READ = 10, 2_000  # words of texts that tell their language
 _LEAST = 0.12  # of all words that must be a language's function words; plain keywords of any language have fewer
 _SURELY = 0.35  # where so many are English, no other language has to be compared
+_DIFFERENT = 3  # function words of another language than English: one that is frequent may be a subject's in this one
 _CLEARER = 1.25  # than English, where texts are said to be of another language
 _BY_SCRIPT = (  # languages that write without spaces, or whose words grow endings: letters tell more than words
     ("ja", "[\u3041-\u30ff]"),
@@ -84,6 +85,7 @@ def language_of(words: Iterable[str], english: frozenset[str] = frozenset()) -> 
         return ENGLISH_CODE
     shares = {code: share(code) for code in sorted(set(LANGUAGES.values()))}
     best = max(shares, key=lambda code: (shares[code], code))
-    if shares[best] < max(_LEAST, _CLEARER * shares[ENGLISH_CODE] * (best != ENGLISH_CODE)):
+    few = len(function_words(best).intersection(read)) < _DIFFERENT
+    if few or shares[best] < max(_LEAST, _CLEARER * shares[ENGLISH_CODE] * (best != ENGLISH_CODE)):
         return ENGLISH_CODE if shares[ENGLISH_CODE] >= _LEAST else None
     return best

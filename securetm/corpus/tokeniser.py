@@ -165,7 +165,10 @@ LATER: Mapping[str, tuple[str, ...]] = {  # settings that older plans and models
     "names": (WORDS, WHOLE, NO_LIST),
     "quotes": (KEPT, DROPPED),
 }
-RECOMMENDED = {"markup": DROPPED, "quotes": DROPPED}  # where nobody says otherwise: a run, and texts that are given
+RECOMMENDED: Mapping[str, Any] = {
+    "markup": DROPPED,
+    "quotes": DROPPED,
+}  # where nobody says otherwise: a run, and texts that are given
 
 
 def without_usual(settings: Mapping[str, Any]) -> dict[str, Any]:
