@@ -54,7 +54,10 @@ def test_english_texts_lose_their_markup_and_nothing_is_said(recwarn: pytest.War
 
 
 def test_a_corpus_stays_and_is_told_of_the_stop_words_that_it_kept(recwarn: pytest.WarningsRecorder) -> None:
-    usual, own = Corpus.from_strings(GERMAN, tokeniser=Tokeniser()), Corpus.from_strings(GERMAN, tokeniser=Tokeniser(stop_words="de"))
+    usual, own = (
+        Corpus.from_strings(GERMAN, tokeniser=Tokeniser()),
+        Corpus.from_strings(GERMAN, tokeniser=Tokeniser(stop_words="de")),
+    )
     plan, read = in_their_language({"a": own, "b": Corpus.from_strings(ENGLISH)}, OPEN, 1)
     assert read["a"] is own
     assert not recwarn.list
