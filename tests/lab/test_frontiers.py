@@ -37,7 +37,7 @@ from securetm.contracts import BLOCK_DOCUMENTS
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 
-from .squares import squared
+from .squares import looked_in, squared
 
 SUBJECTS = ("river water lake boat fish", "court judge trial law jury", "tensor matrix vector gradient loss")
 
@@ -88,6 +88,13 @@ def test_kept_rows_are_not_made_again(workers: int, tmp_path: Path) -> None:
     assert [row["square"] for row in rows] == [0, 1, 4, 9]
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert made(keys, _never, KeptRows(file)) == rows
+
+
+@pytest.mark.slow
+def test_workers_look_for_corpora_where_the_user_said(tmp_path: Path) -> None:
+    with looking_in(tmp_path):
+        rows = made([{"n": n} for n in range(3)], looked_in, KeptRows(), 2)
+    assert rows == 3 * [{"folder": str(tmp_path)}]
 
 
 def _run(model: str, profile: str, epsilon: float | None, held_out: float, corpus: str = NEWS, seed: int = 0) -> Row:
