@@ -33,6 +33,7 @@ from lab.reproduce.frontier_cases import (
 from lab.reproduce.frontier_findings import goals_of, means
 from lab.reproduce.private_frontier import federation_row, settings_of
 from lab.reproduce.use_and_leakage import MEMBERS, OPEN, TEXTS, plots, reproduce, with_ratio
+from lab.research_corpora import looking_in
 from securetm.contracts import BLOCK_DOCUMENTS
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
