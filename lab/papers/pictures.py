@@ -17,8 +17,8 @@ from lab.measuring import Row
 
 _INK, _RULE = "#010101", "#020202"
 _SERIES = tuple(f"#0a0a{n:02d}" for n in range(10, 18))
-_LIGHT = ("#0f766e", "#1d4ed8", "#b45309", "#be185d", "#6d28d9", "#4d7c0f", "#57534e", "#0369a1")
-_DARK = ("#5eead4", "#93c5fd", "#fbbf24", "#f9a8d4", "#c4b5fd", "#bef264", "#d6d3d1", "#7dd3fc")
+_LIGHT = ("#0f766e", "#1d4ed8", "#b45309", "#be185d", "#6d28d9", "#4d7c0f", "#57534e", "#0b0f14")
+_DARK = ("#5eead4", "#93c5fd", "#fbbf24", "#f9a8d4", "#c4b5fd", "#bef264", "#d6d3d1", "#ffffff")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.6)), (0, (6, 2, 1, 2)))
 _SHAPES = ("o", "s", "^", "D", "v", "P")
 _PANEL, _ALONE, _ACROSS = (410, 270), (640, 290), 2  # pixels of a panel, and of one that stands alone; panels beside each other

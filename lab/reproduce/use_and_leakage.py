@@ -40,7 +40,7 @@ from securetm.stages import Unwatched
 CORPORA: Mapping[str, tuple[str, int]] = {"StackOverflow titles": (PUBLIC[1], 10_000), "20 Newsgroups": (FILE, 8_000)}
 PARTIES, TOPICS, WORDS, HELD_OUT, DELTA = 5, 20, 800, 0.5, 1e-5
 RARE_WORDS, RARE = 400, (2, 3)  # words of the list that so many of the other documents have
-MODEL_ROUNDS: Mapping[str, int] = {"semantic": 8, "moments": 1, "lda": 30}  # without a budget
+MODEL_ROUNDS: Mapping[str, int] = {"semantic": 8, "moments": 1, "lda": 100}  # without a budget
 OPEN, SHADOWS = "open", 10  # models that the attacker trains
 IN_WORDS = "iftm"  # its noise is in the documents' words: a model trains as without a budget, and embeddings are refused
 PROTECTIONS: Mapping[str, tuple[str, float]] = {  # the profile and its epsilon
@@ -118,13 +118,19 @@ def _labelled(name: str, embedded: bool) -> tuple[Corpus, tuple[str, ...]]:
     return corpus.select(ours), tuple(words)
 
 
+def of_documents(protection: str) -> bool:
+    """Whether it gives each document a budget."""
+    profile, epsilon = PROTECTIONS[protection]
+    return epsilon > 0 and profile != IN_WORDS
+
+
 def tables_of(key: Key) -> dict[str, Any]:
     """The run's plan, but for its words."""
     model, (profile, epsilon) = key["model"], PROTECTIONS[key["protection"]]
     documents = int(CORPORA[key["corpus"]][1] * (1 - HELD_OUT))
     training: dict[str, Any] = {"held_out": HELD_OUT, "documents": documents}
     settings: dict[str, Any] = {"name": model, "n_topics": TOPICS}
-    budgeted = epsilon > 0 and profile != IN_WORDS
+    budgeted = of_documents(key["protection"])
     privacy = {"epsilon": epsilon, **({"delta": DELTA} if budgeted else {})} if epsilon else {}
     if model == NETWORK and budgeted:
         design = prodlda(documents)
