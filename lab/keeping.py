@@ -12,7 +12,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from lab.research_corpora import chosen_folder, looking_in
 from securetm.errors import BadSetting
 
 Key = Mapping[str, Any]
+_LOOKING = ExitStack()  # of a worker: kept, since a context that nobody holds ends at once
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -110,7 +111,7 @@ def _each(keys: Sequence[Key], make: Callable[[Key], Row], workers: int) -> Iter
 
 def _begin(data: Path | None) -> None:
     """A worker looks for corpora where its parent does, for as long as that lives; then it ends, even within a case."""
-    looking_in(data).__enter__()
+    _LOOKING.enter_context(looking_in(data))
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

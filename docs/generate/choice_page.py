@@ -16,7 +16,7 @@ from docs.generate.markdown import code, listed, page, table
 from lab.measuring import committed
 from lab.papers.pictures import svg
 from lab.papers.written import as_csv
-from lab.reproduce.use_and_leakage import FIGURE, MEMBERS, MEMBERS_SELDOM, NETWORK, PROTECTIONS
+from lab.reproduce.use_and_leakage import FIGURE, MEMBERS, MEMBERS_SELDOM, NETWORK, of_documents
 from securetm.cli.choose import QUESTIONS
 from securetm.plans.profile_choice import (
     COORDINATOR,
@@ -141,10 +141,11 @@ def _leakage() -> Iterator[str]:
         "`open`. Across, on the left: what the coordinator's best attack finds of texts in that very run, over guessing. On "
         "the right: how many members a reader of the finished model tells while it accuses one other document in a hundred; "
         f"the most that so many documents can show is {_ceiling(said)}. "
-        "The larger a point, the more a party sends in a round. Two runs in one place have half a mark each. Lines are "
-        "intervals (95 %, over documents of one run). A run "
-        f"has no point where no such attack is made for its model, or had nothing to look for. {_network(said)}A budget costs "
-        "less where documents are more than the 4,000 to 5,000 that train here."
+        "The larger a point, the more a party sends in a round; a number beside it is epsilon, of each document, and under "
+        "`iftm` of each word. Runs in one place share a mark in stripes. Lines are intervals (95 %, over documents of one "
+        "run). A run has no point where no such attack is made for its model, or had nothing to look for: a coordinator of "
+        "`bfv` or `ckks` sees encrypted sums alone, and `iftm` takes no embeddings. "
+        f"{_network(said)}A budget costs less where documents are more than the 4,000 to 5,000 that train here."
     )
     yield table(("model", "protection", *_heads(said)), _run_lines(said))
     yield (
@@ -160,14 +161,14 @@ def _leakage() -> Iterator[str]:
 
 
 def _seldom(said: dict[str, Any]) -> str:
-    judged = any(PROTECTIONS[row["protection"]][1] for row in said["rows"] if f"{MEMBERS_SELDOM}_gained" in row)
+    judged = any(of_documents(row["protection"]) for row in said["rows"] if f"{MEMBERS_SELDOM}_gained" in row)
     return "" if judged else ": under a budget there were not"
 
 
 def _network(said: dict[str, Any]) -> str:
     """How a network was trained, and what noise leaves of it."""
     runs = [row for row in said["rows"] if row["model"] == NETWORK]
-    free, noised = ([row for row in runs if bool(PROTECTIONS[row["protection"]][1]) == budget] for budget in (False, True))
+    free, noised = ([row for row in runs if of_documents(row["protection"]) == budget] for budget in (False, True))
     rounds, under = (", ".join(f"{count:,}" for count in sorted({row["rounds"] for row in part})) for part in (free, noised))
     left = f", and {under} under a budget: noise in so many weights leaves it a use of at most" if noised else ""
     most = f" {max(row['use'] for row in noised):.2f}" if noised else ""

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
-from itertools import combinations
 from textwrap import wrap
 from typing import Any
 
@@ -18,11 +17,12 @@ from lab.measuring import Row
 
 _INK, _RULE = "#010101", "#020202"
 _SERIES = tuple(f"#0a0a{n:02d}" for n in range(10, 18))
-_LIGHT = ("#0f766e", "#1d4ed8", "#b45309", "#be185d", "#6d28d9", "#4d7c0f", "#57534e", "#0369a1")
-_DARK = ("#5eead4", "#93c5fd", "#fbbf24", "#f9a8d4", "#c4b5fd", "#bef264", "#d6d3d1", "#7dd3fc")
+_LIGHT = ("#0f766e", "#1d4ed8", "#b45309", "#be185d", "#6d28d9", "#4d7c0f", "#57534e", "#0b0f14")
+_DARK = ("#5eead4", "#93c5fd", "#fbbf24", "#f9a8d4", "#c4b5fd", "#bef264", "#d6d3d1", "#ffffff")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.6)), (0, (6, 2, 1, 2)))
 _SHAPES = ("o", "s", "^", "D", "v", "P")
 _PANEL, _ALONE, _ACROSS = (410, 270), (640, 290), 2  # pixels of a panel, and of one that stands alone; panels beside each other
+_TALLER = 80  # pixels of a panel of points, of which many lie above each other
 _DOTS, _ONE_PLACE = 2, 12  # dots of a pixel; points that are nearer look like one
 _LEGEND, _LINE, _SAMPLE, _LETTER = 19, 14, 62, 7  # pixels: a line of the legend, of text; beside a name; a letter, about
 _NEEDLESS = (  # all but the shapes of points, whose names are an m and digits
@@ -117,13 +117,16 @@ def _drawing(plots: Sequence[Row], ink: str, rule: str, colours: Sequence[str], 
     names = list(dict.fromkeys(name for plot in plots for name in _named(plot)))
     shapes = list(dict.fromkeys(point["shape"] for plot in plots for point in plot.get("points", ())))
     panel, high = _PANEL if len(plots) > 1 or across < _ACROSS else _ALONE
+    high += _TALLER if shapes else 0
     across = min(across, len(plots))
     plots = [{**plot, "x": wrap(plot["x"], (panel - 24) // 6)} for plot in plots]
     low = 48 + _LINE * max(len(plot["x"]) - 1 for plot in plots)
     high += low - 48
-    wide, listed = across * panel, names + shapes
-    columns = min(len(listed), max(1, wide // (_SAMPLE + _LETTER * max(map(len, listed)))))
-    tall = -(-len(plots) // across) * high + -(-len(listed) // columns) * _LEGEND + 12
+    noted = list(dict.fromkeys(plot["noted"] for plot in plots if "noted" in plot))
+    wide, listed = across * panel, names + shapes + noted
+    beside = len(plots) % across > 0  # the last row has a free place, and room for the names
+    columns = min(len(listed), max(1, (panel if beside else wide) // (_SAMPLE + _LETTER * max(map(len, listed)))))
+    tall = -(-len(plots) // across) * high + (0 if beside else -(-len(listed) // columns) * _LEGEND + 12)
     inks = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), ink)
     looks = {n: {"color": colours[k % len(colours)], "linestyle": _DASHES[k % len(_DASHES)]} for k, n in enumerate(names)}
     with matplotlib.rc_context({**_STYLE, **inks, "grid.color": rule}):
@@ -138,8 +141,11 @@ def _drawing(plots: Sequence[Row], ink: str, rule: str, colours: Sequence[str], 
                 (_bars if plot.get("bars") else _lines)(axes, plot, looks)
                 _marked(axes, plot)
             _framed(axes, plot)
-        legend = {"loc": "lower center", "ncols": columns, "frameon": False, "handlelength": 2.6, "borderaxespad": 0.2}
-        drawing.legend([*_samples(plots, looks), *_shapes(len(shapes), ink)], listed, **legend)
+        legend: dict[str, Any] = {"ncols": columns, "frameon": False, "handlelength": 2.6, "borderaxespad": 0.2}
+        legend |= (
+            {"loc": "center", "bbox_to_anchor": (1 - panel / 2 / wide, high / 2 / tall)} if beside else {"loc": "lower center"}
+        )
+        drawing.legend([*_samples(plots, looks), *_shapes(len(shapes), ink), *_notes(len(noted), ink)], listed, **legend)
     return drawing
 
 
@@ -166,6 +172,14 @@ def _shapes(count: int, ink: str) -> list[Any]:
     return [Line2D([], [], marker=_SHAPES[n], **form) for n in range(count)]
 
 
+def _notes(count: int, ink: str) -> list[Any]:
+    from matplotlib.lines import Line2D
+    from matplotlib.textpath import TextPath
+
+    form: dict[str, Any] = {"linestyle": "", "markersize": 8, "color": ink, "markeredgewidth": 0}
+    return [Line2D([], [], marker=TextPath((0, 0), "3"), **form) for _ in range(count)]
+
+
 def _lines(axes: Any, plot: Row, looks: Row) -> None:
     if plot.get("log"):
         axes.set_xscale("log")
@@ -183,25 +197,58 @@ def _named(plot: Row) -> list[str]:
 
 def _points(axes: Any, plot: Row, looks: Row, shapes: list[str]) -> None:
     """Points with intervals both ways; their areas grow with the logarithm of their size."""
-    axes.set_xlim(left=-0.03 * plot["most"], right=plot["most"])
+    axes.set_xlim(left=-0.1 * plot["most"], right=plot["most"])
     axes.set_ylim(0, 1.1)
     axes.grid(axis="x", linewidth=0.6)
-    for point, part in zip(plot["points"], _parts(axes, plot["points"]), strict=True):
-        colour, (x, low, high), (y, under, over) = looks[point["of"]]["color"], point["x"], point["y"]
-        axes.plot([low, high], [y, y], linewidth=1, color=colour)
-        axes.plot([x, x], [under, over], linewidth=1, color=colour)
-        width = 6 + 0.8 * math.log2(1 + 100 * point["size"])
-        form = {"marker": _SHAPES[shapes.index(point["shape"])], "markersize": width, "fillstyle": part}
-        axes.plot([x], [y], linestyle="", color=colour, markerfacecoloralt="none", alpha=0.75, markeredgewidth=0, **form)
+    for points in _places(axes, plot["points"]):
+        colours = list(dict.fromkeys(looks[point["of"]]["color"] for point in points))
+        for point in points:
+            colour, (x, low, high), (y, under, over) = looks[point["of"]]["color"], point["x"], point["y"]
+            axes.plot([low, high], [y, y], linewidth=1, color=colour)
+            axes.plot([x, x], [under, over], linewidth=1, color=colour)
+            _mark(axes, point, _SHAPES[shapes.index(point["shape"])], colour, colours)
+        if notes := dict.fromkeys(point["note"] for point in points if point.get("note")):
+            (x, _, _), (y, _, _) = points[0]["x"], points[0]["y"]
+            side, align = ((1, "left"), (-1, "right"))[shapes.index(points[0]["shape"]) % 2]  # many lie above each other
+            away = {"xytext": (side * (_width(points[0]) / 2 + 1), 1.5), "textcoords": "offset points", "ha": align}
+            axes.annotate(", ".join(notes), (x, y), size=7.5, **away)
 
 
-def _parts(axes: Any, points: Sequence[Row]) -> list[str]:
-    """Which part of its mark each point fills: two of a shape in one place have half a mark each, and none hides the other."""
-    places = [axes.transData.transform((point["x"][0], point["y"][0])) for point in points]
-    found = ["full"] * len(points)
-    for (n, one), (k, other) in combinations(enumerate(points), 2):
-        if one["shape"] == other["shape"] and math.dist(places[n], places[k]) < _ONE_PLACE and found[n] == "full":
-            found[n], found[k] = "left", "right"
+def _width(point: Row) -> float:
+    return 6 + 0.8 * math.log2(1 + 100 * float(point["size"]))
+
+
+def _mark(axes: Any, point: Row, shape: str, colour: str, colours: Sequence[str]) -> None:
+    """The mark, or its stripe where marks of several colours lie in one place, so that none hides another."""
+    from matplotlib.markers import MarkerStyle
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+    from matplotlib.transforms import Affine2D, Bbox, ScaledTranslation
+
+    style = MarkerStyle(shape)
+    outline = Path(style.get_path().transformed(style.get_transform()).to_polygons()[0])
+    stripe = colours.index(colour)
+    edges = [n / len(colours) - 0.5 for n in (stripe, stripe + 1)]
+    wide = outline.get_extents().width
+    part = outline.clip_to_bbox(Bbox([[edges[0] * wide, -1], [edges[1] * wide, 1]])) if len(colours) > 1 else outline
+    drawing = axes.get_figure()
+    there = ScaledTranslation(point["x"][0], point["y"][0], axes.transData)
+    place = Affine2D().scale(_width(point) / 72) + drawing.dpi_scale_trans + there
+    axes.add_patch(PathPatch(part, transform=place, color=colour, alpha=0.75, linewidth=0, clip_on=False, zorder=2.5))
+
+
+def _places(axes: Any, points: Sequence[Row]) -> list[list[Row]]:
+    """The points by place: those of a shape that look like one are together."""
+    found: list[list[Row]] = []
+    for point in points:
+        here = axes.transData.transform((point["x"][0], point["y"][0]))
+        for near in found:
+            there = axes.transData.transform((near[0]["x"][0], near[0]["y"][0]))
+            if near[0]["shape"] == point["shape"] and math.dist(here, there) < _ONE_PLACE:
+                near.append(point)
+                break
+        else:
+            found.append([point])
     return found
 
 

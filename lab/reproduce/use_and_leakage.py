@@ -39,13 +39,17 @@ from securetm.stages import Unwatched
 CORPORA: Mapping[str, tuple[str, int]] = {"StackOverflow titles": (PUBLIC[1], 10_000), "20 Newsgroups": (FILE, 8_000)}
 PARTIES, TOPICS, WORDS, HELD_OUT, DELTA = 5, 20, 800, 0.5, 1e-5
 RARE_WORDS, RARE = 400, (2, 3)  # words of the list that so many of the other documents have
-MODEL_ROUNDS: Mapping[str, int] = {"semantic": 8, "moments": 1, "lda": 30}  # without a budget
+MODEL_ROUNDS: Mapping[str, int] = {"semantic": 8, "moments": 1, "lda": 100}  # without a budget
 OPEN, SHADOWS = "open", 10  # models that the attacker trains
+IN_WORDS = "iftm"  # its noise is in the documents' words: a model trains as without a budget, and embeddings are refused
 PROTECTIONS: Mapping[str, tuple[str, float]] = {  # the profile and its epsilon
     OPEN: (OPEN, 0.0),
-    "masked": ("masked", 0.0),
+    **{profile: (profile, 0.0) for profile in ("masked", "masked_strict", "bfv", "ckks")},
     **{f"dp-central, epsilon {epsilon:g}": ("dp-central", epsilon) for epsilon in (1.0, 3.0)},
     **{f"dp-distributed, epsilon {epsilon:g}": ("dp-distributed", epsilon) for epsilon in (1.0, 3.0, 8.0)},
+    "fortress, epsilon 3": ("fortress", 3.0),
+    "dp-local, epsilon 8": ("dp-local", 8.0),
+    "iftm, epsilon 8 a word": (IN_WORDS, 8.0),
 }
 NETWORK, NETWORK_ROUNDS, NETWORK_RATE = "prodlda", 600, 0.01  # without a budget; with one as in `privacy-utility`
 READER = "model reader"  # who has the model alone; texts are looked for by roles of the run, who see its sums
@@ -81,6 +85,7 @@ def reproduce(
     keys: list[Key] = [
         {"corpus": corpus, "model": model, "protection": protection}
         for corpus, model, protection in product(CORPORA, (*MODEL_ROUNDS, NETWORK), PROTECTIONS)
+        if model != "semantic" or PROTECTIONS[protection][0] != IN_WORDS
     ]
     wanted = [key for key in keys if fits(key, only, "use-and-leakage")]
     if not wanted:
@@ -112,21 +117,28 @@ def _labelled(name: str, embedded: bool) -> tuple[Corpus, tuple[str, ...]]:
     return corpus.select(ours), tuple(words)
 
 
+def of_documents(protection: str) -> bool:
+    """Whether it gives each document a budget."""
+    profile, epsilon = PROTECTIONS[protection]
+    return epsilon > 0 and profile != IN_WORDS
+
+
 def tables_of(key: Key) -> dict[str, Any]:
     """The run's plan, but for its words."""
     model, (profile, epsilon) = key["model"], PROTECTIONS[key["protection"]]
     documents = int(CORPORA[key["corpus"]][1] * (1 - HELD_OUT))
     training: dict[str, Any] = {"held_out": HELD_OUT, "documents": documents}
     settings: dict[str, Any] = {"name": model, "n_topics": TOPICS}
-    privacy = {"epsilon": epsilon, "delta": DELTA} if epsilon else {}
-    if model == NETWORK and epsilon:
+    budgeted = of_documents(key["protection"])
+    privacy = {"epsilon": epsilon, **({"delta": DELTA} if budgeted else {})} if epsilon else {}
+    if model == NETWORK and budgeted:
         design = prodlda(documents)
         training |= {"rounds": design.rounds, "start": "plain"}
         settings |= design.models[NETWORK]
         privacy |= design.privacy
     elif model == NETWORK:
         training["rounds"], settings["learning_rate"] = NETWORK_ROUNDS, NETWORK_RATE
-    elif not epsilon:  # under a budget the plan chooses by the number of documents
+    elif not budgeted:  # under a budget the plan chooses by the number of documents
         training["rounds"] = MODEL_ROUNDS[model]
     if model == "semantic":
         training["vectors"] = "minilm"
@@ -228,6 +240,10 @@ def with_ratio(row: Row, rows: Sequence[Row]) -> Row:
 # ---- the picture -------------------------------------------------------------------------------------------------------
 
 FIGURE = "What protections cost, and what attacks still get"
+_COLOURS = {  # profiles that send the same sums share one, and an epsilon is a number beside the mark
+    **dict.fromkeys(("masked", "masked_strict"), "masked, masked_strict"),
+    **dict.fromkeys(("bfv", "ckks"), "bfv, ckks"),
+}
 _AXES = {
     TEXTS: "texts that the coordinator's best attack finds, over guessing",
     MEMBERS: "members told from the model at 1 % false alarms",
@@ -242,7 +258,8 @@ def plots(rows: Sequence[Row]) -> list[Row]:
 def _panel(corpus: str, kind: str, rows: Sequence[Row]) -> Row:
     points = [
         {
-            "of": row["protection"],
+            "of": _COLOURS.get(profile, profile),
+            "note": f"{epsilon:g}" if epsilon else "",
             "shape": row["model"],
             "x": [row[f"{kind}_gained{end}"] for end in ("", "_low", "_high")],
             "y": [row["use"], row["use_low"], row["use_high"]],
@@ -250,6 +267,7 @@ def _panel(corpus: str, kind: str, rows: Sequence[Row]) -> Row:
         }
         for row in rows
         if row["corpus"] == corpus and f"{kind}_gained" in row and "use" in row
+        for profile, epsilon in (PROTECTIONS[row["protection"]],)
     ]
     most = max((point["x"][2] for point in points), default=1.0)
     named = {
@@ -258,4 +276,4 @@ def _panel(corpus: str, kind: str, rows: Sequence[Row]) -> Row:
         "x": _AXES[kind],
         "y": "labels told from topics, over the best unprotected model",
     }
-    return {**named, "points": points, "most": round(1.05 * max(most, 0.02), 4)}
+    return {**named, "noted": "epsilon", "points": points, "most": round(1.05 * max(most, 0.02), 4)}

@@ -13,6 +13,13 @@ def squared(key: dict[str, Any]) -> dict[str, Any]:
     return {"square": key["n"] ** 2}
 
 
+def looked_in(key: dict[str, Any]) -> dict[str, Any]:
+    """Where a worker looks for corpora."""
+    from lab.research_corpora import chosen_folder
+
+    return {"folder": str(chosen_folder())}
+
+
 def endless(key: dict[str, Any]) -> dict[str, Any]:
     """Says which process it is, and never ends."""
     Path(key["tells"]).write_text(str(os.getpid()))

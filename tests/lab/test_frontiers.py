@@ -33,11 +33,12 @@ from lab.reproduce.frontier_cases import (
 from lab.reproduce.frontier_findings import goals_of, means
 from lab.reproduce.private_frontier import federation_row, settings_of
 from lab.reproduce.use_and_leakage import MEMBERS, OPEN, TEXTS, plots, reproduce, with_ratio
+from lab.research_corpora import looking_in
 from securetm.contracts import BLOCK_DOCUMENTS
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 
-from .squares import squared
+from .squares import looked_in, squared
 
 SUBJECTS = ("river water lake boat fish", "court judge trial law jury", "tensor matrix vector gradient loss")
 
@@ -88,6 +89,13 @@ def test_kept_rows_are_not_made_again(workers: int, tmp_path: Path) -> None:
     assert [row["square"] for row in rows] == [0, 1, 4, 9]
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert made(keys, _never, KeptRows(file)) == rows
+
+
+@pytest.mark.slow
+def test_workers_look_for_corpora_where_the_user_said(tmp_path: Path) -> None:
+    with looking_in(tmp_path):
+        rows = made([{"n": n} for n in range(3)], looked_in, KeptRows(), 2)
+    assert rows == 3 * [{"folder": str(tmp_path)}]
 
 
 def _run(model: str, profile: str, epsilon: float | None, held_out: float, corpus: str = NEWS, seed: int = 0) -> Row:
