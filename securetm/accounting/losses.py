@@ -30,14 +30,10 @@ Distribution = Any  # dp_accounting's PrivacyLossDistribution; the library ships
 
 def split(leaves: Leaves) -> tuple[Leaves, Leaves]:
     """Those events that have a loss distribution, and those that have none."""
-    with_one = tuple(leaf for leaf in leaves if _has_distribution(leaf[0]))
+    inner = [event.event if isinstance(event, events.PoissonSampledDpEvent) else event for event, _ in leaves]
+    known = [isinstance(one, events.GaussianDpEvent) or pure_epsilon(one) < math.inf for one in inner]
+    with_one = tuple(leaf for leaf, has_pair in zip(leaves, known, strict=True) if has_pair)
     return with_one, tuple(leaf for leaf in leaves if leaf not in with_one)
-
-
-def _has_distribution(event: DpEvent) -> bool:
-    """Whether a dominating pair of distributions is known for the event."""
-    inner = event.event if isinstance(event, events.PoissonSampledDpEvent) else event
-    return isinstance(inner, events.GaussianDpEvent) or pure_epsilon(inner) < math.inf
 
 
 def interval_for(leaves: Leaves) -> float:
@@ -59,18 +55,13 @@ def interval_for(leaves: Leaves) -> float:
     return interval if interval <= _COARSEST else math.inf
 
 
+@lru_cache(maxsize=8)  # several parties have equal spends
 def composed(leaves: Leaves, interval: float) -> Distribution:
     """The loss of all these answers together, at most."""
     total = distributions.identity(value_discretization_interval=interval)
     for event, count in leaves:
         total = total.compose(_repeated(event, count, interval), _TAIL)
     return total
-
-
-@lru_cache(maxsize=8)
-def composed_once(leaves: Leaves, interval: float) -> Distribution:
-    """The same, cached, because several parties have equal spends."""
-    return composed(leaves, interval)
 
 
 @lru_cache(maxsize=8)

@@ -85,7 +85,6 @@ class Training:
 
     @property
     def people(self) -> People:
-        """Whose documents they are."""
         return People(self.unit, self.documents, self.documents_per_person, self.persons, self.counted)
 
     @property
@@ -99,7 +98,6 @@ class Training:
         return max(1, math.ceil(self.epochs / self.rate - 1e-9))
 
     def title(self) -> str:
-        """The training in one line."""
         return (
             f"{counted(self.documents, 'document')} in batches of {self.batch:,}, {counted(self.epochs, 'epoch')}, "
             f"noise {self.noise:.4g}"
@@ -113,11 +111,9 @@ class Training:
         return (Spend(PoissonSampledDpEvent(self.rate, gaussian), count=self.steps),)
 
     def for_epochs(self, epochs: float) -> Spends:
-        """What so many epochs spend."""
         return replace(self, epochs=epochs).spends()
 
     def promise(self) -> Promise:
-        """What the figures mean, and what they assume."""
         unit = self.people.protected
         drawn: tuple[str, ...] = (
             f"every batch is a Poisson sample (each {unit} joins by a coin of its own, with probability {self.rate:.4g})",
@@ -141,12 +137,11 @@ class Training:
         people, is_shuffled = self.people, self.sampling == "shuffled"
         ways = {way: total(replace(self, sampling=way).spends(), self.delta).epsilon for way in SAMPLINGS}
         at_least = least_epsilon_shuffled(max(1, math.ceil(1 / self.rate)), self.noise, self.delta)
-        shuffled = {"at_least": at_least, "sound": ways["shuffled"], "poisson": ways["poisson"]}
-        least, proved = downward(shuffled["at_least"]), f"{upward(shuffled['sound'])}"
+        least, proved = downward(at_least), upward(ways["shuffled"])
         not_amplified = (
             f"Batches that are shuffled, not Poisson-sampled, get no amplification: epsilon = {proved} per {people.protected} "
             f"is what can be proved, one epoch alone spends at least {least}, and the Poisson formula, which is false here, "
-            f"would say {upward(shuffled['poisson'])}."
+            f"would say {upward(ways['poisson'])}."
         )
         poisson_only = (
             f"Only for Poisson samples. Batches from a shuffled list spend at least epsilon = {least} per {people.protected} "
@@ -169,7 +164,7 @@ class Training:
                 whole_document if self.tokens else None,
                 None if is_shuffled or self.rate == 1 else poisson_only,
             ),
-            found={"shuffled": shuffled},
+            found={"shuffled": {"at_least": at_least, "sound": ways["shuffled"], "poisson": ways["poisson"]}},
         )
 
 
@@ -229,7 +224,6 @@ class Target:
         return cls(sought, epsilon, training)
 
     def with_found(self, found: float) -> Training:
-        """The training with what is sought in its place."""
         return replace(self.training, **dict[str, Any]({self.sought: found}))
 
     def solved(self, progress: Stages) -> Training:
@@ -239,7 +233,6 @@ class Target:
         return self.with_found({"noise": search.noise, "epochs": search.epochs, "batch": search.batch}[self.sought]())
 
     def question(self, progress: Stages) -> Question:
-        """The training with what was sought."""
         training = self.solved(progress)
         asked, value = training.question(progress), getattr(training, self.sought)
         title = f"{SOUGHT[self.sought].format(value)}, for epsilon = {upward(self.epsilon)} per {training.people.protected}"
@@ -280,7 +273,6 @@ class _Search:
         return count * each
 
     def batch(self) -> int:
-        """The largest batch that fits."""
         batch = self._most(self.training.documents)
         if batch == 0:
             raise self._too_small("even batches of one document spend more", "more noise or fewer epochs")
@@ -296,7 +288,6 @@ class _Search:
         return surely_within(self.target.with_found(candidate).spends(), self.target.epsilon, self.training.delta)
 
     def _fits(self, candidate: float) -> bool:
-        """By any accountant."""
         return within(self._spends(candidate), self.target.epsilon, self.training.delta)
 
     def _most(self, largest_of_all: int, each: float = 1.0) -> int:
@@ -304,11 +295,8 @@ class _Search:
         return largest_by(lambda n: self._surely_fits(n * each), lambda n: self._fits(n * each), largest_of_all)
 
     def _too_small(self, reason: str, instead: str) -> BudgetTooSmall:
-        budget, advice = (
-            f"{upward(self.target.epsilon)} per {self.training.people.protected}",
-            "allow a larger epsilon, or take ",
-        )
-        return BudgetTooSmall(self.target.sought, budget, reason, advice + instead)
+        budget = f"{upward(self.target.epsilon)} per {self.training.people.protected}"
+        return BudgetTooSmall(self.target.sought, budget, reason, f"allow a larger epsilon, or take {instead}")
 
 
 def noise_or_epsilon(noise: float | None, epsilon: float | None, given: Mapping[str, Any]) -> Training | Target:
@@ -357,7 +345,6 @@ class WordNoise:
         return self.epsilon_per_word * self.releases * words
 
     def question(self, _: Stages) -> Question:
-        """What the noise spends per occurrence, and what that is for whole documents."""
         promise = Promise(
             UNIT,
             "anyone who sees the noised counts of every release",
@@ -512,7 +499,6 @@ class Shares:
         return Spend(noise.event(noised, cohort), noise.failure_probability(noised, cohort), math.ceil(rounds))
 
     def promise(self) -> Promise:
-        """What the figures mean, and what they assume."""
         colluding, unit = self.colluding, self.people.protected
         beside = f", {colluding_parties(colluding)} among them" if colluding else ""
         helps = f"at most {colluding} of them {'helps' if colluding == 1 else 'help'} the adversary"

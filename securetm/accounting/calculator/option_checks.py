@@ -77,7 +77,6 @@ def check(option: str, value: float | None, most: float = math.inf) -> None:
 
 
 def refused(option: str, value: object, problem: str, instead: str = "", known: tuple[str, ...] = ()) -> BadSetting:
-    """The refusal of one option of `securetm budget`."""
     written = f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else value
     return BadSetting(
         "", option, None if written is None else str(written), problem, known, instead or f"give another value with {option}"

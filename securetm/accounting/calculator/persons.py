@@ -68,14 +68,12 @@ class People:
             raise refused("--documents-per-person", most, problem, f"give at least {-(-documents // persons):,}")
 
     def check_batch(self, batch: int) -> None:
-        """Refuses batches of less than one person."""
         if self.protected == PERSON and batch < self.each:
             problem = f"is less than one person, who has {self.each:,} documents: batches are of persons here"
             raise refused("--batch", batch, problem, f"give at least {self.each:,} documents, or --unit document")
 
     @property
     def protected(self) -> str:
-        """The unit: a document or a person."""
         return self.unit or (PERSON if self.documents_per_person or self.persons else DOCUMENT)
 
     @property
@@ -103,7 +101,6 @@ class People:
 
     @property
     def found(self) -> dict[str, Any]:
-        """These as plain data, for --json."""
         return {**asdict(self), "unit": self.protected, "units": self.units}
 
     def notes(self) -> tuple[str, ...]:

@@ -56,13 +56,11 @@ class Cost:
     failure_probability: float = 0.0
 
     def plus(self, other: Cost, times: int) -> Cost:
-        """This cost and `times` the other one."""
         divergences = tuple(mine + times * more for mine, more in zip(self.divergences, other.divergences, strict=True))
         return Cost(divergences, self.pure + times * other.pure, self.failure_probability + times * other.failure_probability)
 
 
 def nothing(orders: Orders) -> Cost:
-    """The cost of no answer."""
     return Cost((0.0,) * len(orders))
 
 
