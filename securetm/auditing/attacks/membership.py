@@ -53,7 +53,7 @@ def prepare_for_model(view: AdversaryView, effort: Effort) -> ShadowScores:
     return shadows_of(view.question, view.vocabulary(), view.public, effort["shadows"], fits)
 
 
-def attack_model(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - the shadow models took it
+def attack_model(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:
     """Compares the finished model with the shadow models."""
     return _scored(view, _fits(view, view.model_state()))
 
@@ -67,7 +67,7 @@ def _fits(view: AdversaryView, state: State) -> Array:
     return model.encoded_likelihood(state, documents, documents)
 
 
-def attack_counts(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - no effort improves it
+def attack_counts(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:
     """Solves one equation for each word: a finished model of counts has the counts of its training documents."""
     totals = np.asarray(view.model_state()[_TABLE], dtype=np.float64).sum(axis=0)
     share = float(totals.sum() / max(view.question.sum(), 1))  # of the candidates that are members

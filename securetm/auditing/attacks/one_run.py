@@ -55,7 +55,7 @@ class CanaryCandidates:
     confidence: float  # of the judge's interval: the best number of guesses depends on it
 
 
-def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:  # noqa: ARG001 - the coins fell before
+def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
     """Asks about every canary. The answer is which of them took part."""
     assert truth.canaries is not None  # the plan of such a trial says how many
     found = truth.canaries
@@ -275,7 +275,7 @@ def guess_extremes(scores: Array, half: int) -> Array:
     return guesses
 
 
-def guess_coins(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - it reads all rounds that it was given
+def guess_coins(view: AdversaryView, effort: Effort) -> Array:
     """Guesses about the canaries with the highest and lowest scores: 1 took part, -1 did not, 0 is no guess."""
     scores, budget = canary_scores(view), view.public.profile.budget
     about, sure = (budget.epsilon, budget.delta) if budget is not None else _ABOUT, corrected(view.question.confidence, 2)
@@ -305,7 +305,7 @@ def judge_guesses(guesses: Array, truth: GroundTruth) -> Score:
     return Score({SHOWN: Estimate(value, low, high, ceiling)}, curves=curves)
 
 
-def allowed_of_run(measure: str, claimed: Budget) -> float:  # noqa: ARG001 - all measures are of the run's whole epsilon
+def allowed_of_run(measure: str, claimed: Budget) -> float:
     """The run's whole epsilon, if it protects whole documents. Protection of a smaller unit says nothing of a document."""
     if not claimed.unit.whole_documents:
         raise Mistake(
@@ -365,7 +365,7 @@ class ScoredCanaries:
     guesses: Array
 
 
-def score_canaries(view: AdversaryView, effort: Effort) -> ScoredCanaries:  # noqa: ARG001 - it reads all rounds that it was given
+def score_canaries(view: AdversaryView, effort: Effort) -> ScoredCanaries:
     """Scores the canaries, and guesses about some of them."""
     budget = view.public.profile.budget
     about = (budget.epsilon, budget.delta) if budget is not None else _ABOUT

@@ -93,7 +93,7 @@ def pose_documents(truth: GroundTruth, effort: Effort, rng: np.random.Generator)
     return Challenge(rows[order], tuple(zip((str(name) for name in whose[order]), rows[order].todense(), strict=True)))
 
 
-def name_parties(view: AdversaryView, effort: Effort) -> tuple[str, ...]:  # noqa: ARG001 - the question holds the documents
+def name_parties(view: AdversaryView, effort: Effort) -> tuple[str, ...]:
     """Names the party whose own topics explain a document best."""
     tables = {name: table for name, table in tables_by_party(party_vectors(view)).items() if name not in view.helpers}
     documents, names = np.asarray(view.question.todense(), dtype=np.float64), sorted(tables)
@@ -136,7 +136,7 @@ def _subjects(documents: sparse.csr_array, wanted: int, rng: np.random.Generator
     return tuple(np.argsort(-row, kind="stable")[:_WORDS] for row in lift)
 
 
-def estimate_shares(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - the question holds the subjects
+def estimate_shares(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:
     """Estimates each subject's share of all words, by each party's own topics."""
     noise = noise_of(view.public.profile, len(view.vocabulary())).mean
     return shares_of(view.question, tables_by_party(party_vectors(view)), noise)

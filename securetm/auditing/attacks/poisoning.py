@@ -40,7 +40,6 @@ def false_counts(vector: Array, terms: Terms) -> Array:
 
 def attack(view: AdversaryView, effort: Effort) -> Array:
     """Reads the ten heaviest words of each topic from the model."""
-    del effort
     topics = view.public.model.topics(view.model_state())
     return np.argsort(-topics, axis=1, kind="stable")[:, :TOP]
 

@@ -155,7 +155,7 @@ def _table(start: Array, rng: np.random.Generator) -> Array:
 # ---- the attack and its judge ----------------------------------------------------------------------------------------
 
 
-def attack(view: AdversaryView, effort: Effort) -> float | None:  # noqa: ARG001 - the effort went into the question
+def attack(view: AdversaryView, effort: Effort) -> float | None:
     """Takes the largest distance; None where no sum has a document."""
     return max(view.question, default=None)
 

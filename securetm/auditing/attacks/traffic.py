@@ -25,7 +25,6 @@ _WORD = 9.0  # bytes of an English word in a list of different words, with its s
 
 def estimate_words(view: AdversaryView, effort: Effort) -> Mapping[str, float]:
     """Estimates how many words each party has, by the first round in which the lengths of the parties' messages differ."""
-    del effort
     sent: dict[int, dict[str, float]] = {}  # round -> party -> bytes
     for message in view.messages(SIZES):
         of_round = sent.setdefault(message.serial, dict.fromkeys(view.public.members, 0.0))
@@ -78,7 +77,6 @@ Seconds = Mapping[tuple[int, str], float]  # by round and party
 
 def read_times(view: AdversaryView, effort: Effort) -> Seconds:
     """Returns how long each party's answer took in each round: the longest wait of the round, as other messages are quick."""
-    del effort
     found: dict[tuple[int, str], float] = {}
     for message in view.messages(TIMES):
         place = message.serial, message.sender

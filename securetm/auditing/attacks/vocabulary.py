@@ -147,7 +147,7 @@ class InferredWords:
     shown: frozenset[str] = field(default_factory=frozenset)
 
 
-def name_words(view: AdversaryView, effort: Effort) -> InferredWords:  # noqa: ARG001 - lists pass once, whatever the rounds
+def name_words(view: AdversaryView, effort: Effort) -> InferredWords:
     """Collects each party's own list where it is readable, and the words that the sum proves each party to have."""
     own, table = dict(own_lists(view)), summed(view)
     sure = _proved(table, view) if table is not None else {}
@@ -278,7 +278,7 @@ def ask_words(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> C
     return Challenge(AskedWords(tuple(words[place] for place in order), common), present[order])
 
 
-def tell_words(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - words are agreed on once, whatever the rounds
+def tell_words(view: AdversaryView, effort: Effort) -> Array:
     """Says which of the words are surely in a document."""
     asked: AskedWords = view.question
     table = summed(view)
