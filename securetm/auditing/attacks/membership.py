@@ -54,7 +54,6 @@ def prepare_for_model(view: AdversaryView, effort: Effort) -> ShadowScores:
 
 
 def attack_model(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:
-    """Compares the finished model with the shadow models."""
     return _scored(view, _fits(view, view.model_state()))
 
 

@@ -104,7 +104,6 @@ def name_parties(view: AdversaryView, effort: Effort) -> tuple[str, ...]:
 
 
 def judge_parties(named: tuple[str, ...], truth: GroundTruth) -> Score:
-    """Counts the documents whose party is named rightly."""
     answers = [(guess, real, np.asarray(counts)) for guess, (real, counts) in zip(named, truth.answer, strict=True)]
     examples = [
         Example(f"{real}: {in_words(counts, truth.vocabulary)}", f"guess: {guess or 'no party'}", guess == real)
@@ -120,20 +119,16 @@ def judge_parties(named: tuple[str, ...], truth: GroundTruth) -> Score:
 def pose_subjects(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
     """Asks about groups of words that occur together unusually often, and their share of all words at each party."""
     held = truth.honest(truth.held)
-    subjects = _subjects(stacked(held.values()), effort["subjects"], rng)
-    return Challenge(subjects, shares_of(subjects, held))
-
-
-def _subjects(documents: sparse.csr_array, wanted: int, rng: np.random.Generator) -> tuple[Array, ...]:
-    """A word of several documents, with the words that are more frequent in its documents than in all documents."""
-    present = sparse.csr_array((documents > 0).astype(np.float64))
+    # a word of several documents, with the words that are more frequent in its documents than in all documents
+    present = sparse.csr_array((stacked(held.values()) > 0).astype(np.float64))
     often = np.asarray(present.sum(axis=0)).ravel()
     usable = np.flatnonzero(often >= _FEWEST)
-    firsts = rng.choice(usable, size=min(wanted, len(usable)), replace=False)
+    firsts = rng.choice(usable, size=min(effort["subjects"], len(usable)), replace=False)
     together = np.asarray((present[:, firsts].T @ present).todense())
     lift = together / np.maximum(often, 1.0)[None, :] + (together > 1)  # words that are beside it more than once come first
     lift[np.arange(len(firsts)), firsts] = 3.0  # the word itself always
-    return tuple(np.argsort(-row, kind="stable")[:_WORDS] for row in lift)
+    subjects = tuple(np.argsort(-row, kind="stable")[:_WORDS] for row in lift)
+    return Challenge(subjects, shares_of(subjects, held))
 
 
 def estimate_shares(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:
@@ -149,15 +144,13 @@ def judge_shares(estimated: Mapping[str, Array], truth: GroundTruth) -> Score:
     guess = np.stack([estimated.get(name, np.zeros(real.shape[1])) for name in names])
     right = guess.argmax(axis=0) == real.argmax(axis=0)
     near = np.abs(guess - real) <= _NEAR * real
-    measures = {HOLDER: Proportion.of_mask(right), SHARE: Proportion.of_mask(near)}
-    shown = range(min(_MOST_EXAMPLES, len(right)))
-    return Score(measures, tuple(Example(_by_party(real, names, n), _by_party(guess, names, n), bool(right[n])) for n in shown))
 
+    def shown_shares(shares: Array) -> str:
+        return "; ".join(f"{names[party]} {100 * shares[party]:.2f} %" for party in np.argsort(-shares, kind="stable"))
 
-def _by_party(shares: Array, names: list[str], subject: int) -> str:
-    """A subject's shares as text, the largest first."""
-    order = np.argsort(-shares[:, subject], kind="stable")
-    return "; ".join(f"{names[party]} {100 * shares[party, subject]:.2f} %" for party in order)
+    shown = zip(real.T[:_MOST_EXAMPLES], guess.T, right.tolist(), strict=False)
+    examples = tuple(Example(shown_shares(held), shown_shares(told), fits) for held, told, fits in shown)
+    return Score({HOLDER: Proportion.of_mask(right), SHARE: Proportion.of_mask(near)}, examples)
 
 
 _MODELS = ("lda", "lda-matched", "semantic", "sentence-lda", "sentence-lda-matched")

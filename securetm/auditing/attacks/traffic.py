@@ -90,7 +90,10 @@ def judge_times(guess: Seconds, truth: GroundTruth) -> Score:
     """Orders parties by their shortest wait, and the answers of each party two by two. Compares both with what took part."""
     if not truth.worked:
         raise NotTestable("nobody knows which documents took part in the answers of this run")
-    rounds = {party: _rounds(party, guess, truth) for party in truth.held}
+    rounds = {  # of which both the answer's time and its words are known
+        party: sorted(serial for serial, name in truth.worked if name == party and (serial, name) in guess)[_FIRST:]
+        for party in truth.held
+    }
     waits = {party: min((guess[one, party] for one in found), default=0.0) for party, found in rounds.items()}
     held = {party: int(truth.held[party].sum()) for party in truth.held}
     parties = [(waits[a] > waits[b]) == (held[a] > held[b]) for a, b in combinations(held, 2) if held[a] != held[b]]
@@ -103,10 +106,6 @@ def judge_times(guess: Seconds, truth: GroundTruth) -> Score:
     examples = tuple(Example(f"{held[party]:,} words", f"{waits[party]:.4f} s", False) for party in held)
     counted = {PARTIES: parties, ANSWERS: answers}
     return Score({name: Proportion(sum(right), len(right)) for name, right in counted.items()}, examples)
-
-
-def _rounds(party: str, guess: Seconds, truth: GroundTruth) -> list[int]:
-    return sorted(serial for serial, name in truth.worked if name == party and (serial, name) in guess)[_FIRST:]
 
 
 ANSWER_TIMES = Attack(

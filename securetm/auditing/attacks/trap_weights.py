@@ -74,25 +74,19 @@ def weights_of(imprint: ImprintLayer, shape: NetworkShape, prior: Prior, dtype: 
     parts["inner"][...] = imprint.signs[:, None] * _LOUD
     level = _STEADY * _LOUD * _SHARP
     parts["inner_bias"][...] = level
-    means, uneven, push = _head(shape.topics, prior)
-    parts["head_bias"][...] = np.concatenate([means, uneven - _PUSH * push]) * _FLAT
-    parts["head"][:, shape.topics :] = push * _PUSH * _FLAT / (shape.hidden * level)
-    parts["topics"][...] = np.random.default_rng(0).standard_normal(parts["topics"].shape) * 1e3
-    return flat.astype(dtype)
-
-
-def _head(topics: int, prior: Prior) -> tuple[Array, Array, Array]:
-    """The encoder's constant output, and the direction in which the loss has the largest gradient: uneven variances.
-
-    This gradient comes from the divergence from the prior. It is about the same for all documents, and never near zero.
-    """
-    uneven = np.zeros(topics)
+    # the encoder's constant output, and the direction in which the loss has the largest gradient: uneven variances; this
+    # gradient comes from the divergence from the prior, is about the same for all documents, and never near zero
+    uneven = np.zeros(shape.topics)
     uneven[:2] = 2.0, 1.0
     uneven = (uneven - uneven.mean()) / uneven.std()
     pull = 0.5 * (np.exp(uneven) / prior.variance - 1.0)
     push = pull - pull.mean() - uneven * (pull * uneven).mean()  # what layer normalisation lets through
-    means = np.where(np.arange(topics) % 2, 1.0, -1.0)
-    return means, uneven, push / np.linalg.norm(push)
+    push = push / np.linalg.norm(push)
+    means = np.where(np.arange(shape.topics) % 2, 1.0, -1.0)
+    parts["head_bias"][...] = np.concatenate([means, uneven - _PUSH * push]) * _FLAT
+    parts["head"][:, shape.topics :] = push * _PUSH * _FLAT / (shape.hidden * level)
+    parts["topics"][...] = np.random.default_rng(0).standard_normal(parts["topics"].shape) * 1e3
+    return flat.astype(dtype)
 
 
 def between(gradient: Array, imprint: ImprintLayer) -> Array:
@@ -136,22 +130,16 @@ def two_documents(inputs: Array, error: float) -> list[Array]:
     there = np.flatnonzero(inputs > 4 * error)
     if not 2 <= len(there) <= _MOST_WORDS or inputs.min() < -6 * error:
         return []
-    numbers, found = inputs[there], list[tuple[float, Array]]()
-    for one, two in combinations(_values(numbers, error), 2):
-        fit = _explained(numbers, one / _LEVELS[1], two / _LEVELS[1], error)
-        if fit is not None:
-            found.append(fit)
+    numbers = inputs[there]
+    order = np.sort(numbers)
+    alike = np.split(order, np.flatnonzero(np.diff(order) > 2 * error) + 1)
+    values = [float(group.mean()) for group in sorted(alike, key=len, reverse=True)[:_MOST_VALUES]]  # the most frequent first
+    tried = (_explained(numbers, one / _LEVELS[1], two / _LEVELS[1], error) for one, two in combinations(values, 2))
+    found = sorted((fit for fit in tried if fit is not None), key=lambda fit: fit[0])
     pairs = [np.zeros((2, len(inputs)), dtype=np.int64) for _ in found]
-    for pair, (_, counts) in zip(pairs, sorted(found, key=lambda fit: fit[0]), strict=True):
+    for pair, (_, counts) in zip(pairs, found, strict=True):
         pair[:, there] = counts
     return pairs
-
-
-def _values(numbers: Array, error: float) -> list[float]:
-    """The different numbers among these, the most frequent first."""
-    order = np.sort(numbers)
-    groups = np.split(order, np.flatnonzero(np.diff(order) > 2 * error) + 1)
-    return [float(group.mean()) for group in sorted(groups, key=len, reverse=True)[:_MOST_VALUES]]
 
 
 def _explained(numbers: Array, one: float, two: float, error: float) -> tuple[float, Array] | None:
@@ -208,20 +196,18 @@ def _documents_behind(vector: ReadVector, view: AdversaryView, effort: Effort) -
     found: list[Array] = []
     words, biases = (between(parts[name], imprint) for name in ("words", "words_bias"))
     for place, bias in enumerate(biases):
-        if bias > 6 * error:
-            for document in _documents_in_bin(words[:, place] / bias, max(_LEAST_ERROR, error / bias), imprint, place):
-                if not any(np.array_equal(document, other) for other in found[-2:]):  # one on a threshold is in two bins
-                    found.append(document)
+        if bias <= 6 * error:
+            continue
+        # one or two documents of this bin that add up to these inputs; none unless exactly one set of them does
+        inputs, unsure = words[:, place] / bias, max(_LEAST_ERROR, error / bias)
+        for read in (one_document, two_documents):
+            fitting = [several for several in read(inputs, unsure) if all(in_bin(imprint, place, one) for one in several)]
+            if len(fitting) == 1:
+                for document in fitting[0]:
+                    if not any(np.array_equal(document, other) for other in found[-2:]):  # one on a threshold is in two bins
+                        found.append(document)
+                break
     return RoundReconstruction(vector.round.serial, vector.party, tuple(found))
-
-
-def _documents_in_bin(inputs: Array, error: float, imprint: ImprintLayer, place: int) -> tuple[Array, ...]:
-    """One or two documents of this bin that add up to these inputs; none unless exactly one set of them does."""
-    for read in (one_document, two_documents):
-        fitting = [tuple(found) for found in read(inputs, error) if all(in_bin(imprint, place, one) for one in found)]
-        if len(fitting) == 1:
-            return fitting[0]
-    return ()
 
 
 TRAP_ANSWERS = Attack(

@@ -65,7 +65,11 @@ def own_lists(view: AdversaryView) -> Iterator[tuple[str, frozenset[str]]]:
         return
     for vector in party_vectors(view):
         if vector.round.question == WORDS:
-            yield vector.party, listed({_LIST: vector.blocks[_LIST]})
+            try:
+                named = merge_words(Answer(None, {"": {_LIST: vector.blocks[_LIST]}}))
+            except BadWordList:  # a sealed message is no list, and names nothing
+                named = ()
+            yield vector.party, frozenset(named)
         elif vector.round.question == JOINT:
             found = _decoded(vector, view, parties=1)
             yield vector.party, frozenset(found.words if found is not None else ())
@@ -78,17 +82,8 @@ def summed(view: AdversaryView) -> DecodedWords | None:
 
 
 def words_of(documents: Any, vocabulary: tuple[str, ...]) -> frozenset[str]:
-    """The words of the agreed list that these documents use."""
     there = np.flatnonzero(np.asarray(documents.counts.sum(axis=0)).ravel())
     return frozenset(vocabulary[word] for word in there)
-
-
-def listed(blocks: Mapping[str, Array]) -> frozenset[str]:
-    """The words of one party's list. A sealed message is no list, and names nothing."""
-    try:
-        return frozenset(merge_words(Answer(None, {"": blocks})))
-    except BadWordList:
-        return frozenset()
 
 
 def _decoded(vector: ReadVector, view: AdversaryView, parties: int) -> DecodedWords | None:
@@ -149,20 +144,15 @@ class InferredWords:
 
 def name_words(view: AdversaryView, effort: Effort) -> InferredWords:
     """Collects each party's own list where it is readable, and the words that the sum proves each party to have."""
-    own, table = dict(own_lists(view)), summed(view)
-    sure = _proved(table, view) if table is not None else {}
-    words_of = {name: own.get(name, frozenset()) | sure.get(name, frozenset()) for name in view.public.members}
+    own, table, of_all = dict(own_lists(view)), summed(view), frozenset[str]()
+    if table is not None:  # every honest party has a word that as many have as are honest, without the helpers that have it
+        helpers = [words_of(one.documents, view.vocabulary()) for one in view.insiders]
+        known = np.array([sum(word in words for words in helpers) for word in table.words], dtype=np.int64)
+        honest = len(view.public.members) - len(view.helpers)
+        of_all = frozenset(np.array(table.words, dtype=object)[table.parties - known >= honest])
+    sure = {name: frozenset[str]() if name in view.helpers else of_all for name in view.public.members}
     shown = frozenset().union(*own.values(), table.words if table is not None else ())
-    return InferredWords(words_of, shown)
-
-
-def _proved(table: DecodedWords, view: AdversaryView) -> dict[str, frozenset[str]]:
-    """The words that every honest party has: without the helpers, as many parties have each as there are honest ones."""
-    helpers = [words_of(one.documents, view.vocabulary()) for one in view.insiders]
-    others = [name for name in view.public.members if name not in view.helpers]
-    known = np.array([sum(word in words for words in helpers) for word in table.words], dtype=np.int64)
-    of_all = frozenset(np.array(table.words, dtype=object)[table.parties - known >= len(others)])
-    return dict.fromkeys(others, of_all)
+    return InferredWords({name: own.get(name, frozenset()) | words for name, words in sure.items()}, shown)
 
 
 # ---- the judge -----------------------------------------------------------------------------------------------------
@@ -176,32 +166,27 @@ def judge_words(inferred: InferredWords, truth: GroundTruth) -> Score:
     one_has, one_guessed = (np.sum(list(of.values()), axis=0) == 1 for of in (holds, guessed))  # words of exactly one party
     honest = truth.honest(documents)
     pairs = [(guessed[name], holds[name]) for name in honest]
+    # the honest parties' documents that have a word which was shown and which is in no other document
+    shown = _among(truth.vocabulary, inferred.shown)
+    telling = shown & (sum(np.asarray((rows > 0).sum(axis=0)).ravel() for rows in documents.values()) == 1)
+    given = [np.asarray(sparse.csr_array(rows)[:, np.flatnonzero(telling)].sum(axis=1)) > 0 for rows in honest.values()]
     measures = {
         WHOSE: Proportion.recall((guess & one_guessed, there & one_has) for guess, there in pairs),
         HELD: Proportion.recall(pairs),
         RIGHT: Proportion.precision(pairs),
-        GIVEN_AWAY: _given_away(_among(truth.vocabulary, inferred.shown), documents, honest),
+        GIVEN_AWAY: Proportion.over((int(one.sum()), len(one)) for one in given),
     }
-    return Score(measures, tuple(_examples(inferred, truth, {name: holds[name] & one_has for name in honest})))
+    # for two parties: words that it alone has, and those of them that the attack attributes to it
+    alone, examples = {name: words for name in honest if (words := holds[name] & one_has).any()}, []
+    for name, words in list(alone.items())[:2]:
+        own = [truth.vocabulary[word] for word in np.flatnonzero(words)[:_MOST_WORDS]]
+        named = [word for word in own if word in inferred.words_of.get(name, ())]
+        examples.append(Example(f"{name}: {', '.join(own)}", ", ".join(named), own == named))
+    return Score(measures, tuple(examples))
 
 
 def _among(vocabulary: tuple[str, ...], words: frozenset[str]) -> Array:
     return np.fromiter((word in words for word in vocabulary), dtype=bool, count=len(vocabulary))
-
-
-def _given_away(shown: Array, documents: Mapping[str, Any], honest: Mapping[str, Any]) -> Proportion:
-    """The honest parties' documents that have a word which was shown and which is in no other document."""
-    telling = shown & (sum(np.asarray((rows > 0).sum(axis=0)).ravel() for rows in documents.values()) == 1)
-    given = [np.asarray(sparse.csr_array(rows)[:, np.flatnonzero(telling)].sum(axis=1)) > 0 for rows in honest.values()]
-    return Proportion.over((int(one.sum()), len(one)) for one in given)
-
-
-def _examples(inferred: InferredWords, truth: GroundTruth, alone: Mapping[str, Array]) -> Iterator[Example]:
-    """For two parties: words that it alone has, and those of them that the attack attributes to it."""
-    for name in [name for name, words in alone.items() if words.any()][:2]:
-        own = [truth.vocabulary[word] for word in np.flatnonzero(alone[name])[:_MOST_WORDS]]
-        guessed = [word for word in own if word in inferred.words_of.get(name, ())]
-        yield Example(f"{name}: {', '.join(own)}", ", ".join(guessed), own == guessed)
 
 
 def allowed_of_words(measure: str, claimed: Budget) -> float:
@@ -279,7 +264,6 @@ def ask_words(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> C
 
 
 def tell_words(view: AdversaryView, effort: Effort) -> Array:
-    """Says which of the words are surely in a document."""
     asked: AskedWords = view.question
     table = summed(view)
     named = frozenset[str]().union(*(words for _, words in own_lists(view)), table.words if table is not None else ())
@@ -313,7 +297,6 @@ def judge_told(
     spoken: tuple[str, str] = ("in none", "in one document"),
     shown: int = _TOLD_EXAMPLES,
 ) -> Score:
-    """Compares with the words that are there."""
     there = np.asarray(truth.answer, dtype=bool)
     scores = Proportion.recall([(said, there)]), Proportion.precision([(said, there)])
     pairs = list(zip(there.tolist(), said.tolist(), strict=True))[:shown]
@@ -404,7 +387,16 @@ def judge_sums(found: tuple[SoleContributions, ...], truth: GroundTruth) -> Scor
     known = [one for one in found if all((one.serial, name) in truth.batches for name in truth.held)]  # no secret coins
     exact, whose, right, there, attributed = np.sum([_compared(one, truth) for one in known] or [[0] * 5], axis=0).tolist()
     measures = {EXACT: Proportion(exact, there), WHOSE_COUNTS: Proportion(whose, there), ONE: Proportion(right, attributed)}
-    return Score(measures, tuple(_examples_of_counts([one for one in found[:2] if one in known], truth)))
+    examples = []  # the most used of these words, beside the parties' real counts of them
+    for one in [one for one in found[:2] if one in known and len(one.words)]:
+        table, real, guess = {name: _used(truth, one.serial, name) for name in truth.held}, list[str](), list[str]()
+        for place in np.argsort(-one.times, kind="stable")[:_EXAMPLES]:
+            word = one.words[place]
+            used = ", ".join(f"{name} ×{counts[word]}" for name, counts in table.items() if counts[word])
+            real.append(f"{truth.vocabulary[word]}: {used}")
+            guess.append(f"{truth.vocabulary[word]}: {one.parties[place] or 'one party'} ×{one.times[place]}")
+        examples.append(Example("; ".join(real), "; ".join(guess), real == guess))
+    return Score(measures, tuple(examples))
 
 
 def _compared(one: SoleContributions, truth: GroundTruth) -> list[int]:
@@ -425,20 +417,6 @@ def _compared(one: SoleContributions, truth: GroundTruth) -> list[int]:
 
 def _used(truth: GroundTruth, serial: int, party: str) -> Array:
     return np.asarray(truth.batch(serial, party).sum(axis=0), dtype=np.int64)
-
-
-def _examples_of_counts(found: list[SoleContributions], truth: GroundTruth) -> Iterator[Example]:
-    """The most used of these words, beside the parties' real counts of them."""
-    for one in found:
-        if len(one.words):
-            table = {name: _used(truth, one.serial, name) for name in truth.held}
-            real, guess = list[str](), list[str]()
-            for place in np.argsort(-one.times, kind="stable")[:_EXAMPLES]:
-                word = one.words[place]
-                used = ", ".join(f"{name} ×{counts[word]}" for name, counts in table.items() if counts[word])
-                real.append(f"{truth.vocabulary[word]}: {used}")
-                guess.append(f"{truth.vocabulary[word]}: {one.parties[place] or 'one party'} ×{one.times[place]}")
-            yield Example("; ".join(real), "; ".join(guess), real == guess)
 
 
 SPARSE_SUMS = Attack(
