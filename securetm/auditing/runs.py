@@ -97,7 +97,6 @@ class Demonstrations:
         return whole_plan(None, {**settings, "vocabulary.file": str(path), "origins.vocabulary": _LISTED})
 
     def documents(self, plan: Plan) -> Mapping[str, Corpus]:
-        """The parties' documents. Runs with the same source share them."""
         told = (plan.corpus, plan.tokeniser, plan.embeddings)
         source = json.dumps([*(_plain(vars(one)) for one in told), plan.seed])
         if source not in self.corpora:
