@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -105,15 +106,10 @@ def _tried_run(
         by, reason = refused.party, refused.reason
     except TooFewToTakePart as refused:
         by, reason = refused.party, type(refused).__name__
-    held = reason in _FLOORS and not _opened(folder)
-    return RefusalRecord(plan.profile, attempt, documents, minimum, held, by, reason)
-
-
-def _opened(folder: RunFolder) -> int:
-    """How many sums of the training were opened."""
     select = "SELECT COUNT(*) FROM messages WHERE serial = ? AND channel = ?"
     with closing(Transcript(folder.path / "transcript", with_content=True)) as transcript:
-        return sum(transcript.rows(select, serial, TOTAL)[0][0] for serial in serials_of(folder, (TRAIN,), _ALL))
+        opened = sum(transcript.rows(select, serial, TOTAL)[0][0] for serial in serials_of(folder, (TRAIN,), _ALL))
+    return RefusalRecord(plan.profile, attempt, documents, minimum, reason in _FLOORS and not opened, by, reason)
 
 
 # ---- forged messages: for each honest one, those that parties must refuse beside it ---------------------------------
@@ -132,7 +128,6 @@ def invitations(invite: wire.Invite) -> Forged:
 
 
 def heads_of_ledgers(witness: wire.Witness) -> Forged:
-    """Heads with links that are reversed."""
     if witness.links:
         broken = tuple(way[::-1] for way in witness.links)
         yield "heads of ledgers with links that do not lead to them", replace(witness, links=broken)
@@ -202,7 +197,6 @@ def outcome_in(forward: wire.Forward) -> Iterator[tuple[Outcome, bytes, Kind]]:
 
 
 def without(outcome: Outcome, place: int) -> Outcome:
-    """The lists with one survivor called dropped."""
     survivors = tuple(one for one in outcome.survivors if one != place)
     return replace(outcome, survivors=survivors, dropped=tuple(sorted((*outcome.dropped, place))))
 
@@ -217,7 +211,6 @@ def signatures_without(listed: bytes, place: int) -> bytes:
 
 
 def another_vector(parcel: bytes) -> bytes:
-    """The signed header with another vector of the same length."""
     return parcel[:HEADER_SIZE] + bytes(255 - one for one in parcel[HEADER_SIZE:])
 
 
@@ -394,7 +387,6 @@ class ViolatingCoordinator(Coordinator):
 
     @property
     def masked(self) -> bool:
-        """Whether the parties learn who survived a round."""
         return self.agreement.profile.aggregation.names_survivors
 
     def noted(self, attempt: str, by: str = "", reason: str = "") -> None:
@@ -437,27 +429,37 @@ class _TamperingChannel:
         requests = {member: message for member, message in requests.items() if member != self.silent}
         victim = next(iter(requests))
         session, body = wire.unpack_request(requests[victim])
-        for attempt, forged in self._before(body, victim):
+        coordinator, before, after = self.coordinator, list[Forged](), list[Forged]()
+        if isinstance(body, wire.Invite):
+            before.append(invitations(body))
+        if isinstance(body, wire.Witness):
+            before.append(heads_of_ledgers(body))
+            if coordinator.forked:
+                after.append(_put_back(body, coordinator, coordinator.forked))
+        if isinstance(body, wire.Ask) and body.question == TRAIN:
+            before.append(questions(body, self.asked, victim, coordinator.agreement.profile.minimum_parties))
+        if isinstance(body, wire.Forward) and coordinator.masked:
+            before.append(false_lists(body, coordinator.members.index(victim)))
+            after.append(second_lists(body))
+        for attempt, forged in chain.from_iterable(before):
             self.try_once(attempt, victim, wire.pack_request(session, forged))
         if self._rounds == _ROUNDS and isinstance(body, wire.Forward) and self.coordinator.masked:
             requests = self._apart(requests, body)
         replies = dict(self.parties.ask(requests, most))
-        for attempt, forged in self._after(body):
+        for attempt, forged in chain.from_iterable(after):
             self.try_once(attempt, victim, wire.pack_request(session, forged))
         if isinstance(body, wire.Forward):
             self.forwarded = requests[victim]
-        if isinstance(body, wire.Ask):
+        elif isinstance(body, wire.Ask):
             self.answers = {member: (_refusal_in(reply, member) or ANSWERED, len(reply)) for member, reply in replies.items()}
-        if isinstance(body, wire.Ask) and body.question == TRAIN:
-            self.asked, self._rounds = body, self._rounds + 1
+            if body.question == TRAIN:
+                self.asked, self._rounds = body, self._rounds + 1
         return iter(replies.items())
 
     def present(self) -> frozenset[str]:
-        """Returns the parties that can be asked now."""
         return self.parties.present()
 
     def close(self) -> None:
-        """Closes the channel."""
         self.parties.close()
 
     def try_once(self, attempt: str, victim: str, message: bytes) -> None:
@@ -467,22 +469,6 @@ class _TamperingChannel:
         self._seen.add(attempt)
         refusal = _refusal_in(dict(self.parties.ask({victim: message}, wire.MOST_BYTES))[victim], victim)
         self.coordinator.noted(attempt, victim if refusal else "", refusal)
-
-    def _before(self, body: wire.Body, victim: str) -> Forged:
-        if isinstance(body, wire.Invite):
-            yield from invitations(body)
-        if isinstance(body, wire.Witness):
-            yield from heads_of_ledgers(body)
-        if isinstance(body, wire.Ask) and body.question == TRAIN:
-            yield from questions(body, self.asked, victim, self.coordinator.agreement.profile.minimum_parties)
-        if isinstance(body, wire.Forward) and self.coordinator.masked:
-            yield from false_lists(body, self.coordinator.members.index(victim))
-
-    def _after(self, body: wire.Body) -> Forged:
-        if isinstance(body, wire.Witness) and self.coordinator.forked:
-            yield from _put_back(body, self.coordinator, self.coordinator.forked)
-        if isinstance(body, wire.Forward) and self.coordinator.masked:
-            yield from second_lists(body)
 
     def _apart(self, requests: Mapping[str, bytes], forward: wire.Forward) -> Mapping[str, bytes]:
         """Gives the last party another list of survivors than the others, in every message that has a list."""
