@@ -16,7 +16,7 @@ from contextlib import closing, suppress
 from dataclasses import replace as with_changes
 from itertools import islice
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, cast
 
 import numpy as np
 from msgspec import Struct
@@ -79,7 +79,6 @@ class PlannedTrial:
 
     @property
     def trials(self) -> tuple[Trial, ...]:
-        """All its trials."""
         return (self.trial, *self.beside)
 
 
@@ -134,7 +133,6 @@ def _why_not(trial: Trial, given: RunFolder, others: int) -> str:
 
 
 def not_made(trial: Trial, problem: str) -> str:
-    """Says that a trial was not made, and why."""
     return f"the attack “{attack_called(trial.attack).title}” ({trial.attack}): {problem}"
 
 
@@ -289,7 +287,6 @@ class Unfinished:
             self._trials = dict(there["trials"])
 
     def __len__(self) -> int:
-        """How many trials it holds."""
         return len(self._trials)
 
     def findings(self, trial: Trial, tests: int, rounds: int) -> tuple[Finding, ...]:
@@ -394,7 +391,7 @@ _ENOUGH = 6.0  # expected seconds of attacks before what they took says how fast
 
 
 @dataclass
-class _OfRun(Sequence[TrialsToMake]):
+class _OfRun:
     """One audit of a given run while it is made: the tasks of its workers, each decided on when a worker is free for it."""
 
     given: RunFolder
@@ -416,11 +413,11 @@ class _OfRun(Sequence[TrialsToMake]):
         self.rounds = rounds_in_time(trials, self.given, self.limit)
         # all claims of an epsilon that are tested together may go wrong as rarely as one alone
         self.tests = 0 if self.given.agreement.budget is None else sum(map(of_epsilon, trials))
-        for number, one in enumerate(self.in_order if self.kept is not None else ()):
-            assert self.kept is not None
-            before = tuple(self.kept.findings(trial, self.tests, self.rounds) for trial in one.trials)
-            if all(before):
-                self.found[number] = before
+        if self.kept is not None:
+            for number, one in enumerate(self.in_order):
+                before = tuple(self.kept.findings(trial, self.tests, self.rounds) for trial in one.trials)
+                if all(before):
+                    self.found[number] = before
         self.waiting = [number for number in range(len(self.in_order)) if number not in self.found]
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.workers = max(min(self.workers or min(cores, MOST_PROCESSES), len(self.waiting)), 1)
@@ -429,8 +426,17 @@ class _OfRun(Sequence[TrialsToMake]):
         """The findings of every trial that fits into the time, in the order of the trials."""
         work = OnRun(self.given.path, self.runs.place, self.rounds, self.tests, new_secret())
         with closing(crew_of(self.workers)) as crew:
-            for made in crew.map(work, self):
-                self._take(made)
+            for made in crew.map(work, cast("Sequence[TrialsToMake]", self)):
+                one = self.in_order[made.number]
+                if made.left is not None:
+                    self.late.append((with_changes(one, seconds=made.needed), made.left))
+                if not made.found:
+                    continue
+                self.expected, self.taken = self.expected + one.seconds, self.taken + made.seconds
+                self.found[made.number] = made.found
+                for trial, findings_of_it in zip(one.trials, made.found, strict=True):
+                    if self.kept is not None:
+                        self.kept.keep(trial, self.tests, self.rounds, findings_of_it)
         return tuple(one for number in sorted(self.found) for findings in self.found[number] for one in findings)
 
     def left(self) -> float:
@@ -441,13 +447,7 @@ class _OfRun(Sequence[TrialsToMake]):
     def __len__(self) -> int:
         return len(self.waiting)
 
-    @overload
-    def __getitem__(self, place: int) -> TrialsToMake: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[TrialsToMake]: ...
-    def __getitem__(self, place: int | slice) -> TrialsToMake | Sequence[TrialsToMake]:
-        if isinstance(place, slice):
-            return [self[at] for at in range(*place.indices(len(self)))]
+    def __getitem__(self, place: int) -> TrialsToMake:
         number = self.waiting[place]  # an IndexError where the tasks end
         one, left = self.in_order[number], self.left()
         if not may_fit(one, self.given, left):
@@ -464,19 +464,6 @@ class _OfRun(Sequence[TrialsToMake]):
         if not serves_itself(self.given, profile):
             baseline = baseline_of(self.given, profile, self.runs, self.rounds).path
         return TrialsToMake(number, one.trials, baseline, self.begun + self.limit)
-
-    def _take(self, made: TrialsMade) -> None:
-        """Keeps what came of a task."""
-        one = self.in_order[made.number]
-        if made.left is not None:
-            self.late.append((with_changes(one, seconds=made.needed), made.left))
-        if not made.found:
-            return
-        self.expected, self.taken = self.expected + one.seconds, self.taken + made.seconds
-        self.found[made.number] = made.found
-        for trial, findings_of_it in zip(one.trials, made.found, strict=True):
-            if self.kept is not None:
-                self.kept.keep(trial, self.tests, self.rounds, findings_of_it)
 
 
 def audit_of_run(
