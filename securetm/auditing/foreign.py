@@ -260,13 +260,6 @@ class Sides:
     counts: Any  # a CSR array
     inside: Array
 
-    @classmethod
-    def shuffled(cls, members: Any, others: Any, rng: np.random.Generator) -> Sides:
-        """Both sides in a random order."""
-        order = rng.permutation(members.shape[0] + others.shape[0])
-        whole = sparse.csr_array(sparse.vstack([members, others]))
-        return cls(whole[order], (order < members.shape[0]))
-
 
 @dataclass(frozen=True)
 class ForeignFiles:
@@ -283,20 +276,24 @@ class ForeignFiles:
 def audit_foreign(files: ForeignFiles, stages: Stages | None = None) -> Audit:
     """The audit as an ordinary record: every attack on the baseline first, then on the model."""
     begun, stages = time.perf_counter(), stages or Unwatched()
-    model, rng = read_foreign(files.model), np.random.default_rng(SEED)
-    sides = Sides.shuffled(*_read_both(files.members, files.others, model, files.text), rng)
-    made = Sides.shuffled(*_read_both(*files.canaries, model, files.text), rng) if files.canaries else None
+    model, rng, claimed = read_foreign(files.model), np.random.default_rng(SEED), files.claimed
+    sides = _read_both(files.members, files.others, model, files.text, rng)
+    made = _read_both(*files.canaries, model, files.text, rng) if files.canaries else None
     stages.stage("a model without protection beside it", 1)
-    beside = _beside(model, sides)
+    # LDA with as many topics, learned from the members and from nothing else, with its plain counts
+    members = sparse.csr_array(sides.counts[np.flatnonzero(sides.inside)[:_MOST_TRAINED]])
+    documents = Corpus(HeldDocuments(members, model.words, np.arange(members.shape[0], dtype=np.uint64)))
+    trained = LDA(n_topics=max(len(model.weights), 2)).fit(documents, epochs=_EPOCHS, seed=SEED)
+    plain = np.asarray(trained.learned.state["counts"], float)
+    beside = ForeignModel(f"LDA on the members of {model.name}", model.words, plain)
     stages.step(1)
-    fits, claimed = [_case(ON_FIT, model, sides, files.claimed)], files.claimed
+    fits = [_case(ON_FIT, model, sides, claimed)]
     if made is not None:  # canaries need no baseline: by chance they show an epsilon of 0
         fits.append(_case(ON_CANARIES, model, made, claimed))
     findings = carried_out(_case(ON_FIT, beside, sides, None, baseline=True), fits, stages)
     if model.totals is not None:
-        findings += carried_out(
-            _case(ON_COUNTS, beside, sides, None, baseline=True), [_case(ON_COUNTS, model, sides, claimed)], stages
-        )
+        by_counts = [_case(ON_COUNTS, model, sides, claimed)]
+        findings += carried_out(_case(ON_COUNTS, beside, sides, None, baseline=True), by_counts, stages)
     untried = ["the noise of the training, and what its messages showed: only topics are here"]
     if made is None:
         untried.insert(0, "canaries: no made documents were named")
@@ -308,8 +305,8 @@ def audit_foreign(files: ForeignFiles, stages: Stages | None = None) -> Audit:
         again += ["--canaries-in", str(files.canaries[0]), "--canaries-out", str(files.canaries[1])]
     if files.text is not None:
         again += ["--text", files.text]
-    if files.claimed is not None:
-        again += ["--epsilon", f"{files.claimed.epsilon:g}", "--delta", f"{files.claimed.delta:g}"]
+    if claimed is not None:
+        again += ["--epsilon", f"{claimed.epsilon:g}", "--delta", f"{claimed.delta:g}"]
     title = f"What do the topics of {model.name} show of the documents that they were learned from?"
     seconds, command = time.perf_counter() - begun, (shlex.join(again),)
     return Audit("foreign", title, model.name, findings, tuple(untried), seconds, __version__, command, (), today())
@@ -318,8 +315,8 @@ def audit_foreign(files: ForeignFiles, stages: Stages | None = None) -> Audit:
 # ---- documents -----------------------------------------------------------------------------------------------------
 
 
-def _read_both(members: Path, others: Path, model: ForeignModel, text: str | None) -> tuple[Any, Any]:
-    """Both sides in the model's words, each document once.
+def _read_both(members: Path, others: Path, model: ForeignModel, text: str | None, rng: np.random.Generator) -> Sides:
+    """Both sides in the model's words, each document once, in a random order.
 
     A few that are alike in these words, as short texts are, are left out of both sides. More are refused.
     """
@@ -335,8 +332,9 @@ def _read_both(members: Path, others: Path, model: ForeignModel, text: str | Non
     for path, side in zip((members, others), sides, strict=True):
         if len(side) < _LEAST:
             raise _too_few(len(side), len(side), path)
-    first, second = (sparse.csr_array(sparse.vstack(list(side.values()))) for side in sides)
-    return first, second
+    whole = sparse.csr_array(sparse.vstack([row for side in sides for row in side.values()]))
+    order = rng.permutation(whole.shape[0])
+    return Sides(whole[order], order < len(sides[0]))
 
 
 def _too_few(known: int, documents: int, path: Path) -> Mistake:
@@ -363,14 +361,6 @@ def _read(path: Path, model: ForeignModel, text: str | None) -> Mapping[bytes, A
         raise _too_few(len(known), len(corpus), path)
     rows = (counts[[place]] for place in known)
     return {row.indices.tobytes() + row.data.tobytes(): row for row in rows}
-
-
-def _beside(model: ForeignModel, sides: Sides) -> ForeignModel:
-    """LDA with as many topics, learned from the members and from nothing else, with its plain counts."""
-    members = sparse.csr_array(sides.counts[np.flatnonzero(sides.inside)[:_MOST_TRAINED]])
-    documents = Corpus(HeldDocuments(members, model.words, np.arange(members.shape[0], dtype=np.uint64)))
-    trained = LDA(n_topics=max(len(model.weights), 2)).fit(documents, epochs=_EPOCHS, seed=SEED)
-    return ForeignModel(f"LDA on the members of {model.name}", model.words, np.asarray(trained.learned.state["counts"], float))
 
 
 # ---- attacks -------------------------------------------------------------------------------------------------------
