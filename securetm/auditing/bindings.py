@@ -122,7 +122,6 @@ def _imported(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
 
 # ---- what a result is bound to --------------------------------------------------------------------------------------
 
-
 PROFILE, MECHANISMS, AGGREGATION, ACCOUNTING, CORPUS = "profile", "mechanisms", "aggregation", "accounting", "corpus"
 THREAT_MODEL, ATTACK, JUDGING, TRIAL = "threat model", "attack", "judging", "trial"
 TRYING, FEDERATION = "what tries refusals", "federation"

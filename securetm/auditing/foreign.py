@@ -242,7 +242,6 @@ _FORMATS: Mapping[str, Callable[[Path], Table]] = {".csv": _csv, ".json": _json,
 
 # ---- the audit ------------------------------------------------------------------------------------------------------
 
-
 CONFIDENCE, SEED = 0.95, 20_21
 FIT, COUNTS = "fit against word frequencies", "word counts"
 _LEAST = 20  # documents with a known word on each side
@@ -312,9 +311,6 @@ def audit_foreign(files: ForeignFiles, stages: Stages | None = None) -> Audit:
     return Audit("foreign", title, model.name, findings, tuple(untried), seconds, __version__, command, (), today())
 
 
-# ---- documents -----------------------------------------------------------------------------------------------------
-
-
 def _read_both(members: Path, others: Path, model: ForeignModel, text: str | None, rng: np.random.Generator) -> Sides:
     """Both sides in the model's words, each document once, in a random order.
 
@@ -361,9 +357,6 @@ def _read(path: Path, model: ForeignModel, text: str | None) -> Mapping[bytes, A
         raise _too_few(len(known), len(corpus), path)
     rows = (counts[[place]] for place in known)
     return {row.indices.tobytes() + row.data.tobytes(): row for row in rows}
-
-
-# ---- attacks -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

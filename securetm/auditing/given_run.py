@@ -54,7 +54,6 @@ from securetm.wording import counted
 # ---- which trials, in which order, and what they take ---------------------------------------------------------------
 # The estimates are of one core: they order trials, and say what does not fit into the time that is left.
 
-
 SHADOWS = "shadows"
 FEWEST_ROUNDS = 5  # of a baseline: it shows that the attack works on these documents, and need not be the run again
 FEWEST_SHADOWS = 10  # where time is short: with fewer, hardly any member is told
@@ -262,7 +261,6 @@ def _seconds_of_training(view: AdversaryView, reads_sums: bool, effort: Effort) 
 # ---- what an interrupted audit has found ----------------------------------------------------------------------------
 # A file of results beside the run's records, written whole after each trial.
 
-
 FOLDER, ENDING = "audits", ".unfinished"
 
 
@@ -317,7 +315,6 @@ class Unfinished:
 
 
 # ---- what a worker is given, and what it makes of it ----------------------------------------------------------------
-
 
 MOST_PROCESSES = 4  # each holds the run's documents
 _RESERVE = 1.2  # shadow models may take so many times what was measured of one

@@ -34,7 +34,6 @@ from securetm.plans.profiles import cohort_of
 # They are made of words that the parties use. The coins come from the operating system, so no attack can compute them from the
 # plan's seed. They are stored beside the run, for the judge alone. No attack reads them.
 
-
 LENGTH = 30  # different words of one canary: as many as a bounded row of counts may hold
 RECORD = "canaries.npz"  # beside the run's transcript, in no role's own folder
 _OFTEN = 5  # documents that a word must be in: the default of plans

@@ -114,7 +114,6 @@ def _tried_run(
 
 # ---- forged messages: for each honest one, those that parties must refuse beside it ---------------------------------
 
-
 ANSWERED = "answered"
 Forged = Iterator[tuple[str, wire.Body]]  # what is attempted, and the message
 _OWN_WEIGHTS: State = {"weights": np.ones(1, dtype=np.float32)}

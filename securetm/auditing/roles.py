@@ -117,7 +117,6 @@ class MaliciousCoordinator(Coordinator):
 # ---- parties behind a network of this machine -----------------------------------------------------------------------
 # For the judge alone it counts what took part in each answer: no party keeps that.
 
-
 RECORD = "worked.json"  # in the run's folder: party -> number of the question -> words of the documents in its answer
 DEADLINE = 600.0  # seconds for one wave
 _FEDERATION, _COORDINATOR, _HOST = "audit", "coordinator", "127.0.0.1"

@@ -141,7 +141,6 @@ class AdversaryView:
 
 # ---- messages as questions, vectors and sums ------------------------------------------------------------------------
 
-
 REQUEST, ANSWER, SEALED, TOTAL = "request", "answer", "sealed", "total"
 BY_PARTIES = (ANSWER, SEALED)
 

@@ -35,9 +35,6 @@ MEANS = {
 Spends = tuple[Spend, ...]
 
 
-# ---- the question --------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Promise:
     """Who is protected, against whom, which change is hidden, and under which assumptions."""
@@ -81,9 +78,6 @@ class Question:
     found: dict[str, Any] = field(default_factory=dict)  # what was solved for, or compared
     first: str = ""  # the figure that counts more than epsilon, in words
     replacing: str = ""  # what is said of replacing one unit, where more holds than follows from epsilon and delta
-
-
-# ---- the answer ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -237,9 +231,6 @@ def replacing(epsilon: float, delta: float, unit: str) -> str:
         return f"{change}; at this epsilon group privacy promises nothing for it."
     chance = f" with delta = {two:.2g}" if delta else ""
     return f"{change}: at most epsilon = {upward(2 * epsilon)} per {unit}{chance}, by group privacy."
-
-
-# ---- searches ------------------------------------------------------------------------------------------------------
 
 
 def surely_within(spends: Spends, epsilon: float, delta: float) -> bool:

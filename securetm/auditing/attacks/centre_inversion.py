@@ -88,9 +88,6 @@ def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challe
     return Challenge(pool[kept], PoolPlaces({party: now[known] for party, known in places.trained.items()}))
 
 
-# ---- what is read ---------------------------------------------------------------------------------------------------
-
-
 def opened(view: AdversaryView) -> Iterator[CentreSums]:
     model = cast("SemanticTopics", view.public.model)
     parts = model.shares_of_parts
@@ -126,9 +123,6 @@ def _topics(view: AdversaryView, state: Any) -> tuple[Array, Array]:
     weights = np.empty_like(near)
     set_parts(near, model.shared_within, weights)
     return near.argmax(axis=1), weights
-
-
-# ---- what is named --------------------------------------------------------------------------------------------------
 
 
 def name_few(
@@ -181,9 +175,6 @@ def presence(vectors: Array, weights: Array, sums: Array, sweeps: int) -> Array:
     return found
 
 
-# ---- the judge ------------------------------------------------------------------------------------------------------
-
-
 def judge(guesses: tuple[NamedDocuments, ...], truth: GroundTruth, measure: str) -> Score:
     hits, named, there, whole, lists, examples = 0, 0, 0, 0, 0, list[Example]()
     for guess in guesses:
@@ -197,9 +188,6 @@ def judge(guesses: tuple[NamedDocuments, ...], truth: GroundTruth, measure: str)
         examples.append(Example(f"{len(real)} documents of round {guess.serial}", said, right == len(real) > 0))
     measures = {measure: Proportion(hits, there), RIGHT: Proportion(hits, named), ALONE: Proportion(whole, lists)}
     return Score(measures, tuple(examples[:_EXAMPLES]))
-
-
-# ---- the declarations -----------------------------------------------------------------------------------------------
 
 
 _GIVEN = (

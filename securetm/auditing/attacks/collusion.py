@@ -183,7 +183,6 @@ def _numbers(content: bytes, code: Code, fit: Fit, size: int, secret: bytes | No
 
 # ---- the sum less the helpers' answers ------------------------------------------------------------------------------
 
-
 ALONE = "documents recovered from one party's own answer"
 MISSING = "promised noise that is missing"
 DEVIATION = "deviation of the noise that remains, as a share of the promised one"
@@ -304,7 +303,6 @@ COLLUSION = Attack(
 
 
 # ---- encrypted answers, with the key of one party that helps --------------------------------------------------------
-
 
 OPENED = "answers of single parties that are opened"
 _REBUILT = {**DOCUMENTS, **WORDS}

@@ -119,7 +119,6 @@ DECODER_INVERSION = Attack(
 # occur, how often each occurs in all documents together, and that counts are whole. The noise of the model's training (dropout,
 # draws of topics) is unknown and fitted as well. It takes arrays, not messages.
 
-
 COSINE, SQUARES = "cosine", "l2"
 _STEPS, _RATE = 300, 0.1
 _RECOUNTED_EVERY = 50  # steps between estimates of how often each word occurs
@@ -200,9 +199,6 @@ def _apart(guessed: Tensor, seen: Tensor, how: str) -> Tensor:
         return away
     off: Tensor = (guessed - seen).square().sum() / seen.square().sum().clamp_min(_LEAST)
     return off
-
-
-# ---- the search ----------------------------------------------------------------------------------------------------
 
 
 def best_match(matching: GradientMatcher, starts: int) -> list[Array]:
@@ -293,8 +289,6 @@ def _moved(matching: GradientMatcher, whole: Tensor, misfit: Callable[[Tensor], 
             return moved
     return None
 
-
-# ---- the attack that matches ----------------------------------------------------------------------------------------
 
 _ENCODER_TOO = 2  # of `parts`: 1 is the decoder's gradient alone
 _MOST = 64  # documents in one answer; tried if noise makes the number in the answer impossible

@@ -55,7 +55,6 @@ from securetm.plans.profiles import BLIND
 
 # ---- a list of words, looked up in all messages ------------------------------------------------------------------------
 
-
 TOLD, RIGHT = "words of the parties that are told", "words said to be the parties' that are"
 _SHOWN = 6  # examples
 _LETTERS = 5  # of a word in clear among numbers: shorter ones stand there by chance
@@ -205,7 +204,6 @@ WORD_DICTIONARY = Attack(
 
 
 # ---- columns without names, matched to words of other text -----------------------------------------------------------------
-
 
 NAMED = "columns that are named"
 

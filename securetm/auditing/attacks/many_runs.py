@@ -79,7 +79,6 @@ from securetm.plans.profiles import cohort_of
 # Every step of the route is the profile's own and draws from the operating system. Only the sum is shorter, and it has no other
 # document in it. So it shows all that noise leaves of one document to an attacker who knows all others.
 
-
 NAME = "canary"
 NUMBERS = 40  # in a sum at most: more than a bounded row of counts may have, so this bound is tested as well
 TOO_LONG = 10.0  # times the clip's bound, so the clip is tested as well
@@ -252,9 +251,6 @@ class _RepeatedVector(Mechanism):
         return np.tile(vector, self.times)
 
 
-# ---- the attack -----------------------------------------------------------------------------------------------------
-
-
 RUNS = "runs"
 DIRECT = "share of one sum's epsilon that is shown, nothing assumed"
 GAUSSIAN = "share of one sum's epsilon that is shown, if the noise is Gaussian"
@@ -300,9 +296,6 @@ def attack(view: AdversaryView, effort: Effort) -> ThresholdTest:
     direct = best_threshold(present, absent, lambda errors: direct_epsilon(errors, delta, _CHOSEN_AT))
     gaussian = best_threshold(present, absent, lambda errors: gaussian_shift(errors, _CHOSEN_AT))
     return ThresholdTest(sums.unknown @ moved, direct, gaussian)
-
-
-# ---- the judge -----------------------------------------------------------------------------------------------------
 
 
 def judge(guess: ThresholdTest, truth: GroundTruth) -> Score:
@@ -407,9 +400,6 @@ MANY_RUN_PAIRS = replace(
     pose=partial(pose, question=PAIRS),
     questions=(PAIRS,),
 )
-
-
-# ---- sums of words: another row, another noise, another event -------------------------------------------------------
 
 
 MANY_RUN_WORDS = replace(

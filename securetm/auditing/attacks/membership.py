@@ -117,8 +117,6 @@ def _by_counts(vectors: list[ReadVector], view: AdversaryView) -> Array:
     return presence(counts, summed / (len(vectors) * terms.sampling), share, deviation, *bounds)
 
 
-# ---- the declarations ----------------------------------------------------------------------------------------------
-
 _CANDIDATES = "the candidate documents themselves, which all parties' training documents are among"
 _ONE_MODEL = "intervals are over the documents of one {}: another training of the same documents may find more or fewer"
 _THRESHOLD = "at the stated confidence, at most the share of others is above the threshold, so some members are missed"

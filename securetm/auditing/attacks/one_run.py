@@ -40,7 +40,6 @@ from securetm.plans.profiles import cohort_of
 # ---- how much of each canary's row is in what an adversary saw ------------------------------------------------------
 # It guesses nothing and knows no bound. The adversary knows every other document, as differential privacy assumes.
 
-
 BLOCKS = ("counts", "pairs")  # in the state of a model that is a sum of documents' rows
 
 
@@ -247,7 +246,6 @@ def ideal_scores(canaries: int, mu: float, confidence: float) -> float:
 
 # ---- one_run_epsilon ------------------------------------------------------------------------------------------------
 
-
 SHOWN = "epsilon shown in one run"
 _ABOUT = (8.0, 1e-5)  # the epsilon and delta for which guesses are chosen where none is claimed
 
@@ -267,9 +265,6 @@ def guess_coins(view: AdversaryView, effort: Effort) -> Array:
         return guess_extremes(scores, len(scores) // 2)
     sure = corrected(view.question.confidence, 2)
     return guess_extremes(scores, ideal_one_run(len(scores), budget.epsilon, budget.delta, sure)[0] // 2)
-
-
-# ---- the judge -----------------------------------------------------------------------------------------------------
 
 
 def judge_guesses(guesses: Array, truth: GroundTruth) -> Score:
@@ -333,7 +328,6 @@ ONE_RUN_EPSILON = Attack(
 
 
 # ---- one_run_curve --------------------------------------------------------------------------------------------------
-
 
 BY_CURVE = "epsilon shown in one run, if its trade-off curve is Gaussian"
 BY_SCORES = "epsilon shown in one run, if canaries' scores are independent and Gaussian"

@@ -20,7 +20,6 @@ from securetm.contracts import Array
 # ---- a party's topics as counts of words, from what it sent ---------------------------------------------------------
 # Masked numbers, which are no counts, give a table as well; it means nothing.
 
-
 TOPICS, COUNTS = "topics", "counts"  # blocks of the matched models, and of models whose answers are summed
 _ROUNDS = 30  # of folding a document in
 _FLOOR = 1e-3  # the count of a word that a topic does not have
@@ -79,9 +78,6 @@ _NEAR = 0.1  # of the share itself
 _MOST_EXAMPLES = 4
 
 
-# ---- whose document? -----------------------------------------------------------------------------------------------
-
-
 def pose_documents(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
     """Asks about equally many documents of each honest party, in random order."""
     honest = truth.honest(truth.held)
@@ -111,9 +107,6 @@ def judge_parties(named: tuple[str, ...], truth: GroundTruth) -> Score:
     ]
     right = np.array([guess == real for guess, real, _ in answers])
     return Score({SOURCE: Proportion.of_mask(right)}, tuple(examples))
-
-
-# ---- whose subject? ------------------------------------------------------------------------------------------------
 
 
 def pose_subjects(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:

@@ -145,9 +145,6 @@ def _weights(model: NeuralTopicModel, start: Array, rng: np.random.Generator) ->
     return flat
 
 
-# ---- the attack and its judge ----------------------------------------------------------------------------------------
-
-
 def attack(view: AdversaryView, effort: Effort) -> float | None:
     """Takes the largest distance; None where no sum has a document."""
     return max(view.question, default=None)

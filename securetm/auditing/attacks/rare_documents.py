@@ -131,9 +131,6 @@ def same_topics(topics: Array, probabilities: Array) -> Iterator[Array]:
             yield words
 
 
-# ---- the attack -----------------------------------------------------------------------------------------------------
-
-
 COUNTS = "counts"
 DOCUMENT, SENTENCE = "document", "sentence"
 SENTENCES = ("sentence-lda",)
@@ -181,9 +178,6 @@ def _groups(party: str, tables: Array, by_sentence: bool, most: int) -> WordGrou
     scores = link_scores(topics, probabilities, BY_SENTENCE if by_sentence else BY_TOKEN)
     found = same_topics(topics, probabilities) if by_sentence else mutual_companions(scores)
     return WordGroups(party, words, words[companions(scores)], tuple(words[group] for group in found), of)
-
-
-# ---- the judge -----------------------------------------------------------------------------------------------------
 
 
 def judge(guesses: tuple[WordGroups, ...], truth: GroundTruth) -> Score:

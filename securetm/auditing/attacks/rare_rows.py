@@ -62,9 +62,6 @@ def _rows_of(blocks: Mapping[str, Array]) -> Array:
     return rows
 
 
-# ---- the judge -----------------------------------------------------------------------------------------------------
-
-
 def judge(guesses: tuple[WordGroups, ...], truth: GroundTruth) -> Score:
     """Looks up which document each word is in that one document alone holds."""
     held = ((one, rows_of(one.party, DOCUMENT, truth)) for one in guesses)

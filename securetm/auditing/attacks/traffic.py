@@ -17,7 +17,6 @@ from securetm.federation.questions import JOINT, TRAIN, WORDS
 
 # ---- lengths --------------------------------------------------------------------------------------------------------
 
-
 FOUND = "share of the parties' different words that were counted rightly"
 ORDERED = "pairs of parties whose order by number of words is found"
 _WORD = 9.0  # bytes of an English word in a list of different words, with its separator
@@ -67,7 +66,6 @@ TRAFFIC = Attack(
 
 
 # ---- times ----------------------------------------------------------------------------------------------------------
-
 
 PARTIES = "pairs of parties of which the one with more text is found"
 ANSWERS = "pairs of a party's answers of which the larger one is found"

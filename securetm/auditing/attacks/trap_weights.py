@@ -157,8 +157,6 @@ def _explained(numbers: Array, one: float, two: float, error: float) -> tuple[fl
     return worst, counts
 
 
-# ---- the attack -----------------------------------------------------------------------------------------------------
-
 _CITATION = (
     "Fowl et al. 2022 (arXiv 2110.13057), the bins; Boenisch et al. 2023 (arXiv 2112.02918), trap weights; that two documents "
     "in a bin come apart by their counts is our own"

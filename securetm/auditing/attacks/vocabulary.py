@@ -30,7 +30,6 @@ from securetm.models.questions.words import BadWordList, merge_words
 
 # ---- the words that parties named, and which party has each ---------------------------------------------------------
 
-
 UNKNOWN_PARTY = ""  # the party is not known
 _CELLS, _LIST = "cells", "words"
 _FREQUENCY = 1  # the column of a table's cells that sums how many documents hold their words
@@ -127,7 +126,6 @@ def _once(words: tuple[str, ...], most_words: int) -> Array:
 
 # ---- which words each party has, and which documents a single word identifies ---------------------------------------
 
-
 WHOSE = "words of one party alone that are told, with the party"
 HELD, RIGHT = "words of a party that are said to be its", "words said to be a party's that are"
 GIVEN_AWAY = "documents given away by a word that no other has"
@@ -153,9 +151,6 @@ def name_words(view: AdversaryView, effort: Effort) -> InferredWords:
     sure = {name: frozenset[str]() if name in view.helpers else of_all for name in view.public.members}
     shown = frozenset().union(*own.values(), table.words if table is not None else ())
     return InferredWords({name: own.get(name, frozenset()) | words for name, words in sure.items()}, shown)
-
-
-# ---- the judge -----------------------------------------------------------------------------------------------------
 
 
 def judge_words(inferred: InferredWords, truth: GroundTruth) -> Score:
@@ -234,7 +229,6 @@ VOCABULARY_LEAKAGE = Attack(
 # A list or a table of all words names such a word outright. A noised sum of words names none; there the attack looks up each
 # word that it is asked about, after it has taken away all words of several documents, which it knows.
 
-
 TOLD, TOLD_RIGHT = "words of one document alone that are told", "words said to be in a document that are"
 SURE = 4.75  # deviations: noise alone passes them once in a million times
 FALSE_ALARMS = 1.02e-6  # of a word that is not there
@@ -287,9 +281,6 @@ def surely_there(asked: AskedWords, sums: list[ReadVector]) -> Array:
     return np.asarray(score / np.sqrt(np.maximum(heard, 1)) > SURE)
 
 
-# ---- the judge -----------------------------------------------------------------------------------------------------
-
-
 def judge_told(
     said: Array,
     truth: GroundTruth,
@@ -339,7 +330,6 @@ RARE_WORDS = Attack(
 
 
 # ---- one party's own numbers in a sum: where only one party adds anything, the sum is what it added -----------------
-
 
 COUNTS = "counts"
 EXACT = "counts of a word that one party alone used in a round, told exactly"

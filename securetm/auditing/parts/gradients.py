@@ -250,7 +250,6 @@ def apart(whole: ReadVector, rest: ReadVector, parties: int, party: str) -> Read
 
 # ---- gradients in what was read -------------------------------------------------------------------------------------
 
-
 GRADIENT, DOCUMENTS = "gradient", "documents"
 
 

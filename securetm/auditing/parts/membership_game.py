@@ -108,7 +108,6 @@ def presence(
 
 # ---- shadow models: the attacker trains models of its own on parts of the candidates, by the public plan ------------
 
-
 # a round's number, its sum as the opening role sees it, and the next state
 ShadowRound = tuple[int, Mapping[str, Array], State]
 Statistic = Callable[[Iterator[ShadowRound]], Array]  # a number for each candidate, from one training
@@ -277,7 +276,6 @@ def true_positives_at(members: Array, others: Array, share: float, confidence: f
 
 
 # ---- the game -------------------------------------------------------------------------------------------------------
-
 
 SHARES = {0.001: "0.1 %", 0.01: "1 %"}  # false positive rates
 OUTSIDE, INSIDE, BOTH = 0, 1, 2  # where a candidate lies, by the judge's answer
