@@ -14,17 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from securetm.accounting.ledger.accounts import (
-    ANSWERED,
-    BUDGET,
-    ENDED,
-    MOST,
-    OPENED,
-    SPENT,
-    UNBOUNDED,
-    Accounts,
-    as_text,
-)
+from securetm.accounting.ledger.accounts import ANSWERED, BUDGET, ENDED, MOST, OPENED, SPENT, UNBOUNDED, Accounts, as_text
 from securetm.accounting.ledger.ledger_file import (
     VERSION,
     Content,

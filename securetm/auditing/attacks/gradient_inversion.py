@@ -71,10 +71,7 @@ GRADIENT_INVERSION = Attack(
     attack=invert_answers,
     judge=partial(judged, wanted=_DOCUMENTS_AND_WORDS),
     efforts=("documents",),
-    limits=(
-        "optimisation, which coarsely rounded, clipped or noised gradients need",
-        "comparing consecutive rounds",
-    ),
+    limits=("optimisation, which coarsely rounded, clipped or noised gradients need", "comparing consecutive rounds"),
 )
 
 SUM_INVERSION = Attack(

@@ -20,17 +20,7 @@ from securetm.auditing.attack import EVERY_MODEL, Attack, Challenge, Effort, Gro
 from securetm.auditing.attacks.vocabulary import judge_told, summed
 from securetm.auditing.parts.column_matching import by_pairs, by_ranks
 from securetm.auditing.record import Example
-from securetm.auditing.views import (
-    ANSWER,
-    BY_PARTIES,
-    REQUEST,
-    SET_UP,
-    TOTAL,
-    AdversaryView,
-    NotTestable,
-    questions_in,
-    totals,
-)
+from securetm.auditing.views import ANSWER, BY_PARTIES, REQUEST, SET_UP, TOTAL, AdversaryView, NotTestable, questions_in, totals
 from securetm.contracts import Array
 from securetm.data_classes import dataclass, replace
 from securetm.federation.questions import (
