@@ -186,7 +186,6 @@ def refusals_of(profile: str, folder: Path) -> KeptRefusals | None:
 
 
 def read_refusals(path: Path) -> KeptRefusals:
-    """One file of refusals, with everything in it checked."""
     where = f"{FOLDER}/{path.name}"
     try:
         kept = decoded(_table_in(path, where), KeptRefusals, "the file")
@@ -198,7 +197,6 @@ def read_refusals(path: Path) -> KeptRefusals:
 
 
 def _table_in(path: Path, where: str) -> dict[str, Any]:
-    """The table in a file of kept results."""
     try:
         content = msgspec.json.decode(path.read_bytes())
     except (OSError, ValueError, RecursionError) as problem:

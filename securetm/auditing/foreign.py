@@ -62,7 +62,6 @@ class ForeignModel:
 
     @property
     def topics(self) -> Array:
-        """Each topic's shares of its words."""
         found: Array = self.weights / self.weights.sum(axis=1, keepdims=True)
         return found
 
@@ -381,21 +380,12 @@ class Topics:
         return found
 
 
-def _by_fit(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - one model is all there is
-    return {FIT: view.question.fits()}
-
-
-def _by_counts(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - as above
+def _by_counts(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - one model is all there is
     asked: Topics = view.question
     totals = asked.model.totals
     assert totals is not None  # else this is not tried
     share = float(totals.sum() / max(asked.counts.sum(), 1))
     return {COUNTS: presence(asked.counts, totals, min(max(share, 0.0), 1.0))}
-
-
-def _by_canaries(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - as above
-    """The guesses about made documents, which show an epsilon."""
-    return guess_extremes(view.question.fits(), view.question.guesses)
 
 
 def _case(attack: Attack, model: ForeignModel, sides: Sides, claimed: Budget | None, *, baseline: bool = False) -> Case:
@@ -419,7 +409,6 @@ def _case(attack: Attack, model: ForeignModel, sides: Sides, claimed: Budget | N
 
 
 def _posed(model: ForeignModel, sides: Sides, case: Case) -> tuple[AdversaryView, GroundTruth]:
-    """The topics and the candidates, and which of them are members."""
     about = (case.claimed.epsilon, case.claimed.delta) if case.claimed else _UNCLAIMED
     guesses = ideal_one_run(len(sides.inside), *about, corrected(CONFIDENCE, 2))[0] // 2
     asked = Topics(model, sides.counts, guesses)
@@ -437,7 +426,7 @@ ON_FIT = _foreign(
     title="Whether a document was in the training, from topics made elsewhere",
     citation="Manzonelli, Zhang and Vadhan 2024, arXiv 2403.04451 (topic models); Yeom et al. 2018, arXiv 1709.01604",
     measures=measures(FIT),
-    attack=_by_fit,
+    attack=lambda view, _: {FIT: view.question.fits()},
     judge=judged,
     allowed=allowed,
     limits=(
@@ -465,7 +454,7 @@ ON_CANARIES = _foreign(
     citation="Steinke, Nasr and Jagielski 2023 (arXiv 2305.08846): privacy auditing with one training run",
     given="every canary; never a coin",
     measures={SHOWN: "epsilon"},
-    attack=_by_canaries,
+    attack=lambda view, _: guess_extremes(view.question.fits(), view.question.guesses),
     judge=judge_guesses,
     allowed=allowed_of_run,
     limits=("canaries that no fair coin put in or left out: then the bound means nothing",),

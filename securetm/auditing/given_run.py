@@ -136,7 +136,6 @@ def not_made(trial: Trial, problem: str) -> str:
 
 
 def expected(trial: Trial, given: RunFolder) -> float:
-    """The seconds of the attack on the run and on its baseline."""
     alone, shadow = _expected_seconds(trial, given)
     return alone + trial.effort.get(SHADOWS, 0) * shadow
 
@@ -298,7 +297,6 @@ class Unfinished:
             raise DamagedStore(str(self.path), str(problem)) from problem
 
     def keep(self, trial: Trial, tests: int, rounds: int, found: tuple[Finding, ...]) -> None:
-        """Writes the findings of this trial beside the others."""
         shown = (replace(one, outcome=replace(one.outcome, examples=one.leaked[: self._examples])) for one in found)
         self._trials[self._key(trial, tests, rounds)] = [flat(one) for one in shown]
         content: Mapping[str, Any] = {"about": self._about, "trials": self._trials}

@@ -149,7 +149,6 @@ class _RecordedDocuments:
         return getattr(self._held, name)
 
     def counted(self, topics: Array, table: CountTable) -> Array:
-        """Counts as the documents do, and keeps the topics."""
         self.topics = topics
         return self._held.counted(topics, table)
 
@@ -232,7 +231,6 @@ def colluding_parties_of(folder: RunFolder, helpers: int) -> tuple[ColludingPart
 
 
 def adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> PartyDocuments:
-    """A party's documents in the words that were agreed on."""
     documents = PartyDocuments(Corpus.load(folder.party(name) / "corpus.npz").gathered())
     documents.adopt(vocabulary, folder.agreement)
     return documents

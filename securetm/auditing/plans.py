@@ -58,7 +58,6 @@ class AuditPlan:
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """Every profile that some trial tries, in the order of the plan."""
         return tuple(dict.fromkeys(profile for trial in self.trials for profile in trial.profiles))
 
 

@@ -103,7 +103,6 @@ class _MaskKeys:
         return np.asarray(vector.view(f"<i{terms.bits // 8}").astype(np.int64))
 
     def opens(self, sender: int, parcel: bytes) -> bool:
-        """Whether these are the keys of this message's set-up."""
         return sender in self.setups and self.setups[sender].epoch == read_header(parcel, _HELPER, RECORDED).at.epoch
 
     def _masks(self, header: Header) -> Iterator[Mask]:
@@ -154,7 +153,6 @@ _BODY = _NAME + KEY_ID
 
 
 def opened_by_key(view: AdversaryView) -> Iterator[OpenedAnswer]:
-    """Every party's ciphertexts of every round of training."""
     kept = (insider.secrets.get(_KEY, b"")[HASH:] for insider in view.insiders)
     aggregation = cast("SharedKeySum", view.public.profile.aggregation)
     keys = {sum_key(aggregation.code.name).named(value): value for value in kept if value}
@@ -253,7 +251,6 @@ def _promised(vector: ReadVector, profile: Profile) -> float:
 
 
 def judge_rests(guess: CollusionGuess, truth: GroundTruth) -> Score:
-    """Scores the documents of honest parties only."""
     honest = {which: held for which, held in truth.batches.items() if which[1] not in truth.helpers}
     others = replace(truth, batches=honest)
     alone = judged_documents(guess.alone, others)

@@ -38,7 +38,6 @@ class ReconstructedTable:
 
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[ReconstructedTable, ...]:
-    """Reconstructs the tables of as many answers as the plan says."""
     vectors = [one for one in party_vectors(view) if TOPICS in one.blocks]
     noise, found = noise_of(view.public.profile, len(view.vocabulary())), []
     for vector in vectors[: effort["tables"]]:

@@ -37,7 +37,6 @@ class PartyDifference:
 
 
 def attack(view: AdversaryView, effort: Effort) -> PartyDifference:
-    """Subtracts the sums of the second run from those of the first."""
     other = view.again or view
     between = sorted(set(view.public.members) ^ set(other.public.members))
     if len(between) != 1:

@@ -292,7 +292,6 @@ _MOST = 64  # documents in one answer; tried if noise makes the number in the an
 
 
 def match_answers(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
-    """Matches the gradients of as many answers as the plan says."""
     model, found = cast("ProdLDA", view.public.model), []
     for one in gradients(party_vectors(view))[: effort["answers"]]:
         weights, layers = weights_of(one, model), layers_of(one, model)

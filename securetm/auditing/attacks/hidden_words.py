@@ -90,7 +90,6 @@ def _made_up(word: str, held: Collection[str], rng: np.random.Generator) -> str:
 
 
 def look_up(view: AdversaryView, effort: Effort) -> Array:
-    """Says which of the words stand somewhere in what was seen."""
     words: tuple[str, ...] = view.question
     contents = {message.content for seen in view.seen.values() for message in seen}
     in_clear = {token.decode() for content in contents for token in _TOKEN.findall(content)}

@@ -167,7 +167,6 @@ class CanarySumSource:
         return SumClaim(epsilon if epsilon < INF else None, budget.delta, pure)
 
     def opened(self, n: int, *, present: bool) -> Array:
-        """So many independent opened sums, one a row."""
         mixing = any(mechanism.mixes for mechanism in self.public.profile.mechanisms)
         at_once, make = (_SLOTS, self._slots) if self.of_words else (1 if mixing else _AT_ONCE, self._sums)
         made = [make(min(at_once, n - start), present) for start in range(0, n, at_once)]
@@ -247,7 +246,6 @@ class _RepeatedVector(Mechanism):
     times: int
 
     def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:  # noqa: ARG002
-        """The sum before any rounding or noise, several times."""
         return np.tile(vector, self.times)
 
 

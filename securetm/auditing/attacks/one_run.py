@@ -134,14 +134,12 @@ class _ClippedRows:
         self._factors = np.minimum(1.0, self._route.radius / np.maximum(lengths, np.finfo(np.float64).tiny))
 
     def each(self) -> Any:
-        """The rows, one of each document."""
         if self._losses is None:
             return self._rows
         scaled = np.diag(self._factors)
         return sparse.csr_array(sparse.vstack([sparse.csr_array(self._losses.gradient(one)[None]) for one in scaled]))
 
     def together(self) -> Array:
-        """The sum of the rows."""
         found: Array = self._rows.sum(axis=0) if self._losses is None else self._losses.gradient(self._factors)
         return found
 

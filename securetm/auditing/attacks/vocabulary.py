@@ -349,7 +349,6 @@ class SoleContributions:
 
 
 def read_sums(view: AdversaryView, effort: Effort) -> tuple[SoleContributions, ...]:
-    """Reads the sums of the training and of the vocabulary."""
     known, vocabulary, found = owners(view), view.vocabulary(), list[SoleContributions]()
     for vector in [one for one in totals(view) if one.round.question == TRAIN][: effort["rounds"]]:
         times = _times(vector, view)

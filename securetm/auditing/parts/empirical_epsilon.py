@@ -34,7 +34,6 @@ class ErrorCounts:
 
     @property
     def never_wrong(self) -> ErrorCounts:
-        """The counts of an attacker who is always right on as many sums."""
         return ErrorCounts(self.present, self.present, 0, self.absent)
 
     def surely(self, confidence: float) -> tuple[float, float]:
@@ -210,7 +209,6 @@ def ideal_one_run(canaries: int, epsilon: float, delta: float, confidence: float
 
 
 def errors_at(threshold: float, present: Array, absent: Array) -> ErrorCounts:
-    """The errors of a test that says "in" from this score on."""
     return ErrorCounts(int((present >= threshold).sum()), len(present), int((absent >= threshold).sum()), len(absent))
 
 
