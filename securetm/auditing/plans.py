@@ -76,10 +76,10 @@ def audit_plan_names() -> tuple[str, ...]:
     return toml_names("audits", "plans")
 
 
-def read_audit_plan(name: str | Path) -> AuditPlan:
-    """The audit plan of that name, or in that file, checked."""
+def read_audit_plan(name: str | Path, threats: Callable[[str], ThreatModel] | None = None) -> AuditPlan:
+    """The audit plan of that name, or in that file, checked. `threats` reads a threat model."""
     path = named_toml("audits", str(name), below="plans", kind="audit plan")
-    known = cache(read_threat_model)  # many trials name the same one
+    known = threats or cache(read_threat_model)  # many trials name the same one
     with placed(path):
         text, where = from_table(_Text, read_toml(path), path.name), path.name
         require(text.name == path.stem, where, "name", text.name, "must be the name of its file")

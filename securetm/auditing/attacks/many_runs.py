@@ -281,8 +281,8 @@ def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator, question:
     coins = rng.integers(0, 2, 2 * half).astype(bool)
     unknown = np.empty((2 * half, source.width), dtype=np.float32)
     unknown[coins], unknown[~coins] = (source.opened(int((coins == there).sum()), present=there) for there in (True, False))
-    question = CanarySums(source.opened(half, present=True), source.opened(half, present=False), unknown)
-    return Challenge(question, HiddenCoins(coins, source.claimed), question.shuffled)
+    sums = CanarySums(source.opened(half, present=True), source.opened(half, present=False), unknown)
+    return Challenge(sums, HiddenCoins(coins, source.claimed), sums.shuffled)
 
 
 def attack(view: AdversaryView, effort: Effort) -> ThresholdTest:
