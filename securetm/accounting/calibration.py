@@ -14,7 +14,6 @@ from securetm.wording import upward, upward_figure
 optimize = later("scipy.optimize")
 
 PRECISION = 1e-3  # of the result, relative; it is rounded to the safe side
-_STRIDE = 0.1
 _STEEPEST = 30.0
 
 Make = Callable[[float], Sequence[Spend]]
@@ -46,7 +45,7 @@ def noise_for(make: Make, epsilon: float, delta: float, low: float, high: float)
     def excess(place: float) -> float:
         return _log_ratio(total(make(math.exp(place)), delta).epsilon, epsilon)
 
-    place, end, stride = math.log(high), math.log(low), _STRIDE
+    place, end, stride = math.log(high), math.log(low), 0.1
     if quickly(end) <= 0:
         place = end
     elif quickly(place) <= 0:

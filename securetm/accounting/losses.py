@@ -20,7 +20,6 @@ distributions = later("dp_accounting.pld.privacy_loss_distribution")
 FINEST = 1e-4  # the grid of losses, which are rounded upwards; a coarser grid is sound too, and gives a larger epsilon
 _MOST_CELLS = 250_000  # more take seconds for each composition, and a search composes dozens of times
 _FEWER_CELLS = 50_000  # of such large losses, whose epsilon then is about a ten-thousandth too large
-_COARSEST = 0.1
 _MOST_ANSWERS = 1_000_000  # beyond, the library's loops take too long, and its rounding would be visible in delta
 _MOST_EVENTS = 40  # each distinct event takes a convolution or two; beyond, Renyi divergences are almost as sharp
 _TAIL = 1e-15  # of the distribution, which dp_accounting truncates and adds to delta
@@ -52,7 +51,7 @@ def interval_for(leaves: Leaves) -> float:
     most = _MOST_CELLS if largest / FINEST <= _MOST_CELLS else _FEWER_CELLS
     while largest / interval > most:
         interval *= 2
-    return interval if interval <= _COARSEST else math.inf
+    return interval if interval <= 0.1 else math.inf
 
 
 @lru_cache(maxsize=8)  # several parties have equal spends

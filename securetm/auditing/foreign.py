@@ -244,11 +244,8 @@ _FORMATS: Mapping[str, Callable[[Path], Table]] = {".csv": _csv, ".json": _json,
 CONFIDENCE, SEED = 0.95, 20_21
 FIT, COUNTS = "fit against word frequencies", "word counts"
 _LEAST = 20  # documents with a known word on each side
-_ALIKE = 0.01  # of the smaller side
-_MOST_TRAINED = 5_000  # members that the baseline is trained on
 _SHOWN_FROM = 0.55  # of pairs of a member and another that are ranked rightly, where no epsilon is claimed; chance has 0.5
 _UNCLAIMED = (8.0, 1e-5)  # the epsilon and delta for which guesses about canaries are chosen where none is claimed
-_EPOCHS = 40
 
 
 @dataclass(frozen=True)
@@ -279,9 +276,9 @@ def audit_foreign(files: ForeignFiles, stages: Stages | None = None) -> Audit:
     made = _read_both(*files.canaries, model, files.text, rng) if files.canaries else None
     stages.stage("a model without protection beside it", 1)
     # LDA with as many topics, learned from the members and from nothing else, with its plain counts
-    members = sparse.csr_array(sides.counts[np.flatnonzero(sides.inside)[:_MOST_TRAINED]])
+    members = sparse.csr_array(sides.counts[np.flatnonzero(sides.inside)[:5_000]])  # members that the baseline is trained on
     documents = Corpus(HeldDocuments(members, model.words, np.arange(members.shape[0], dtype=np.uint64)))
-    trained = LDA(n_topics=max(len(model.weights), 2)).fit(documents, epochs=_EPOCHS, seed=SEED)
+    trained = LDA(n_topics=max(len(model.weights), 2)).fit(documents, epochs=40, seed=SEED)
     plain = np.asarray(trained.learned.state["counts"], float)
     beside = ForeignModel(f"LDA on the members of {model.name}", model.words, plain)
     stages.step(1)
@@ -317,7 +314,7 @@ def _read_both(members: Path, others: Path, model: ForeignModel, text: str | Non
     """
     sides: list[Mapping[bytes, Any]] = [_read(path, model, text) for path in (members, others)]
     common = set(sides[0]) & set(sides[1])
-    if len(common) > _ALIKE * min(map(len, sides)):
+    if len(common) > 0.01 * min(map(len, sides)):  # of the smaller side
         raise Mistake(
             "{documents} of the members are among the non-members, too",
             hint="a document was trained on, or it was not: remove it from one of the two files",

@@ -33,7 +33,7 @@ from securetm.auditing.parts.membership_game import OUTSIDE, SHARES, best_fits, 
 from securetm.auditing.plans import ROUNDS, AuditPlan, Trial, of_epsilon
 from securetm.auditing.record import Audit, Finding, flat, with_findings
 from securetm.auditing.recorded import MESSAGES, check_recorded, granted_to, serials_of, vocabulary_of
-from securetm.auditing.regulators import CRITERIA, bears_on
+from securetm.auditing.regulators import bears_on
 from securetm.auditing.runs import Demonstrations, baseline_of, check_baseline, no_baseline, place_for, serves_itself
 from securetm.auditing.trials import Scored, case_on_run, findings, how_again, left_out, new_secret
 from securetm.auditing.verdicts import corrected
@@ -60,7 +60,6 @@ FEWEST_SHADOWS = 10  # where time is short: with fewer, hardly any member is tol
 _USUAL = 1.5  # seconds of an attack on one run, by the kept evidence
 _SLOW: Mapping[str, float] = {"gradient_matching": 25.0, "rare_documents": 10.0, "update_inversion": 10.0, "sum_inversion": 4.0}
 _MANY_WORDS = 10_000  # of a list for which rare_documents takes as long; with fewer, there are fewer rare ones to compare
-_LEAST_TELLING = len(CRITERIA)
 _FOR_BASELINE = 0.4  # the share of the time that its training may take
 _COMPUTING = 0.25  # the share of a recorded run's time that its parties and its model take, without messages
 
@@ -111,7 +110,7 @@ def planned(trials: Iterable[Trial], given: RunFolder) -> tuple[tuple[PlannedTri
     worth = [PlannedTrial(first, expected(first, given), tuple(beside)) for first, *beside in views.values()]
     before: Counter[str] = Counter()
     placed = []
-    for one in sorted(worth, key=lambda one: (one.seconds, _LEAST_TELLING - len(bears_on(one.trial.attack)))):
+    for one in sorted(worth, key=lambda one: (one.seconds, -len(bears_on(one.trial.attack)))):
         placed.append(((SHADOWS in one.trial.effort, before[one.trial.attack]), one))  # what trains shadow models is last
         before[one.trial.attack] += 1
     return tuple(one for _, one in sorted(placed, key=lambda pair: pair[0])), tuple(reasons)

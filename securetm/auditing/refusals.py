@@ -58,7 +58,6 @@ from securetm.wording import counted
 # A sum hides which party sent something, not what was sent. The profile `masked` limits that only by the least number of
 # documents in a sum, so an audit tests this limit.
 
-_ANY = "open"  # the documents are the same in every profile
 _A_LIST = {"vocabulary.source": "file", "vocabulary.max_words": 500, "vocabulary.min_documents": 1}
 _ALL = 1000  # rounds, more than such a run has
 _BY_BATCHES = {"model.name": "prodlda"}  # a coordinator can ask this model for batches that are too small
@@ -75,7 +74,7 @@ def tried_below_minimum(
     enough.
     """
     rules, some = read_profile(profile), {**_BY_BATCHES, **(settings or {})}
-    corpora = runs.documents(whole_plan(None, {**some, "profile": _ANY}))
+    corpora = runs.documents(whole_plan(None, {**some, "profile": "open"}))  # the documents are the same in every profile
     left = rules.aggregation.remaining(cohort_of(rules, tuple(corpora)), len(corpora))
     each, least = (rules.minimum_documents - 1) // left, fewest_left(rules, tuple(corpora))
     few = (rules.minimum_documents - 1) // least
@@ -268,12 +267,9 @@ _RUN: Mapping[str, Any] = {
 }
 _BUDGET: Mapping[str, Any] = {"privacy.epsilon": 2.0}  # enough for these rounds and no more
 _ALIKE = "weights of 3e38 for some words: a reply that tells whose documents have them"
-_EVERY = 4  # one word in so many
 _LARGEST = 3e38  # near the largest number of 32 bits
 _APART = "another list of survivors for one party than for the others"
 _STALE = "what others signed of a ledger before the last invitation"
-_CARRIED_ON = "a round from before the last invitation, carried on"
-_OTHER_VECTOR = "another vector behind what a party signed, put there on the way"
 _ONE_COHORT = "cannot show parties different cohorts"
 
 
@@ -342,7 +338,7 @@ class ViolatingCoordinator(Coordinator):
         self.serial, self.numbers[TRAIN] = self._first[0] - 1, 0
         self.tell(wire.Invite(self.agreement.digest, self.agreement.profile.digest, self.members, 0))
         if self.masked and self._channel.forwarded:
-            self._channel.try_once(_CARRIED_ON, victim, self._channel.forwarded)
+            self._channel.try_once("a round from before the last invitation, carried on", victim, self._channel.forwarded)
         if (asked := self._channel.asked) is not None and asked.witnesses:
             self._channel.try_once(_STALE, victim, wire.pack_request(self.session, wire.Links(asked.witnesses)))
         other = wire.pack_request(self.session, message_of(words[:-1]))
@@ -355,7 +351,7 @@ class ViolatingCoordinator(Coordinator):
         weights = np.array(state["weights"])
         hidden, topics = int(self.agreement.plan.model.settings["hidden"]), len(self.agreement.model.topics(state))
         layers = NetworkShape.from_weights(weights, hidden, topics).views(weights)
-        layers["words"][::_EVERY] = _LARGEST
+        layers["words"][::4] = _LARGEST  # one word in so many
         layers["inner"][...] *= 1e4  # so the numbers of these words overflow, and those of other words do not
         with suppress(PartyRefused):
             self.ask(HELD_OUT, {**state, "weights": weights})
@@ -406,7 +402,7 @@ class ViolatingCoordinator(Coordinator):
                 exchange.receive(member, another_vector(bytes(parcels[0])))
             except Refused as refused:
                 reason = type(refused).__name__
-            self.noted(_OTHER_VECTOR, COORDINATOR if reason else "", reason)
+            self.noted("another vector behind what a party signed, put there on the way", COORDINATOR if reason else "", reason)
         return super()._took(exchange, member, accepted)
 
 

@@ -28,8 +28,6 @@ SCOPES = (THE_MODEL, THE_TRAINING)  # the opinion asks about the model; whoever 
 SHOWN, ABOVE_CHANCE, NOT_SHOWN, NOT_TRIED = "shown", "above chance", "tried, not shown", "not tried"
 OUTCOMES = (SHOWN, ABOVE_CHANCE, NOT_SHOWN, NOT_TRIED)
 
-_OF_THE_MODEL = frozenset({"model", "vocabulary"})
-
 
 class AnonymityFinding(Struct, frozen=True, forbid_unknown_fields=True):
     """What the attacks on one run say about one question, asked of the finished model or of the messages of its training."""
@@ -76,7 +74,7 @@ def anonymity_of(findings: Sequence[Finding]) -> tuple[AnonymityFinding, ...]:
 def bearing_on(findings: Iterable[Finding], criterion: str, scope: str) -> list[Finding]:
     """Those findings that bear on this question, asked of the model or of the training."""
     of_model = scope == THE_MODEL
-    asked = (one for one in findings if of_model == (set(one.about.sees) <= _OF_THE_MODEL))
+    asked = (one for one in findings if of_model == (set(one.about.sees) <= frozenset({"model", "vocabulary"})))
     return [one for one in asked if criterion in bears_on(one.attempt.attack)]
 
 

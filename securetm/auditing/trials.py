@@ -78,7 +78,7 @@ class Case:
     @property
     def refuted_from(self) -> float:
         """The limit that the claimed epsilon sets, or the plan's own if none is claimed."""
-        if self.of_epsilon and self.attack.allowed is not None and self.claimed is not None:
+        if self.attack.allowed is not None and self.claimed is not None and self.trial.claim == PRIVATE:
             return self.attack.allowed(self.trial.measure, self.claimed)
         return self.trial.refuted_from
 
@@ -164,12 +164,21 @@ def findings(
     secret: bytes = b"",
 ) -> tuple[Finding, ...]:
     """The baseline first, then each profile; or the given run after a baseline over the same documents, of so many rounds."""
-    secret, others = secret or new_secret(), [name for name in trial.profiles if name != trial.expect_fail]
-    if given is None:
-        folders = [_runs(trial, runs, name) for name in (trial.expect_fail, *others)]
-    else:
-        folders = [(baseline_of(given, trial.expect_fail, runs, rounds), None)]
+    secret, folders = secret or new_secret(), list[tuple[RunFolder, RunFolder | None]]()  # each with the one to compare it with
+    if given is not None:
+        folders.append((baseline_of(given, trial.expect_fail, runs, rounds), None))
         folders += [] if serves_itself(given, trial.expect_fail) else [(given, None)]
+    else:
+        attack, corruption = attack_called(trial.attack), HONEST
+        if trial.liars:
+            corruption = malicious_parties(trial.liars, attack)
+        elif trial.meddled:
+            corruption = malicious_rounds(trial.meddled, attack, trial.effort)
+        elif trial.network:
+            corruption = over_network(varied=attack.varied)
+        for name in (trial.expect_fail, *(name for name in trial.profiles if name != trial.expect_fail)):
+            again = runs.run(name, trial.run, trial.without) if trial.without else None
+            folders.append((runs.run(name, trial.run, canaries=trial.canaries, corruption=corruption), again))
     cases = []
     for folder, again in folders:
         bound = bound_to(trial, folder.agreement.profile.name) if given is None else {}
@@ -190,20 +199,6 @@ def carried_out(baseline: Case, others: Iterable[Case], stages: Stages) -> tuple
 def new_secret() -> bytes:
     """What a judge draws its questions from: whoever could guess it knew the answers."""
     return OperatingSystem().bytes(16)
-
-
-def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, RunFolder | None]:
-    """The run that is attacked, and the one to compare it with."""
-    attack = attack_called(trial.attack)
-    corruption = HONEST
-    if trial.liars:
-        corruption = malicious_parties(trial.liars, attack)
-    elif trial.meddled:
-        corruption = malicious_rounds(trial.meddled, attack, trial.effort)
-    elif trial.network:
-        corruption = over_network(varied=attack.varied)
-    again = runs.run(profile, trial.run, trial.without) if trial.without else None
-    return runs.run(profile, trial.run, canaries=trial.canaries, corruption=corruption), again
 
 
 def _finding(case: Case, *, baseline: bool) -> Finding:

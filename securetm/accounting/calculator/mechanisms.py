@@ -29,10 +29,8 @@ from securetm.accounting.calculator.option_checks import (
     MOST_STEPS,
     RANGES,
     check,
-    check_batch,
     check_choice,
     check_delta,
-    check_epochs,
     check_parties,
     refused,
 )
@@ -75,8 +73,15 @@ class Training:
     counted: bool = False  # in documents
 
     def __post_init__(self) -> None:
-        check_batch(self.batch, self.documents)
-        check_epochs(self.epochs, self.epochs / self.rate)
+        check("--documents", self.documents)
+        check("--batch", self.batch)
+        if self.batch > self.documents:
+            instead = f"give at most {self.documents:,}: then every document is in every step"
+            raise refused("--batch", self.batch, f"must be at most {self.documents:,}, the number of documents", instead)
+        check("--epochs", self.epochs)
+        if (steps := self.epochs / self.rate) > MOST_STEPS:
+            problem = f"makes {steps:,.0f} steps, more than {MOST_STEPS:,}"
+            raise refused("--epochs", self.epochs, problem, "give fewer epochs or larger batches")
         check("--noise", self.noise)
         check_delta(self.delta)
         check_choice("--sampling", self.sampling, SAMPLINGS)
@@ -189,9 +194,7 @@ def least_epsilon_shuffled(batches_per_epoch: int, noise: float, delta: float) -
 
 SOUGHT = {"noise": "Noise {:.4f}", "epochs": "{:.6g} epochs", "batch": "Batches of {:,}"}  # and how the title writes it
 _LEAST_NOISE, _MOST_NOISE = 0.05, RANGES["--noise"].most
-_MOST_EPOCHS = 1e6
 _STRIDE = 0.9  # loss distributions allow about a tenth less noise than Renyi divergences
-_STEPS = 12  # about as many as a search takes
 
 
 @dataclass(frozen=True)
@@ -223,14 +226,11 @@ class Target:
             raise refused("--for", "batch", "cannot be solved for shuffled batches", instead)
         return cls(sought, epsilon, training)
 
-    def with_found(self, found: float) -> Training:
-        return replace(self.training, **dict[str, Any]({self.sought: found}))
-
     def solved(self, progress: Stages) -> Training:
         """The training with what was sought: it was composed, and fits."""
-        progress.stage(f"the {self.sought} for epsilon = {upward(self.epsilon)}", _STEPS)
+        progress.stage(f"the {self.sought} for epsilon = {upward(self.epsilon)}", 12)  # about as many as a search takes
         search = _Search(self, progress)
-        return self.with_found({"noise": search.noise, "epochs": search.epochs, "batch": search.batch}[self.sought]())
+        return search.training_with({"noise": search.noise, "epochs": search.epochs, "batch": search.batch}[self.sought]())
 
     def question(self, progress: Stages) -> Question:
         training = self.solved(progress)
@@ -263,7 +263,7 @@ class _Search:
     def epochs(self) -> float:
         """As many steps, or passes of shuffled batches, as fit; written as epochs."""
         each = 1.0 if self.training.sampling == "shuffled" else self.training.rate
-        highest = min(MOST_STEPS, round(_MOST_EPOCHS / each))
+        highest = min(MOST_STEPS, round(1e6 / each))
         count = self._most(highest, each)
         if count == 0:
             raise self._too_small("a single step spends more", "more noise or smaller batches")
@@ -278,14 +278,17 @@ class _Search:
             raise self._too_small("even batches of one document spend more", "more noise or fewer epochs")
         return batch
 
+    def training_with(self, found: float) -> Training:
+        return replace(self.training, **dict[str, Any]({self.target.sought: found}))
+
     def _spends(self, candidate: float) -> Spends:
         self.tried += 1
         self.progress.step(self.tried)
-        return self.target.with_found(candidate).spends()
+        return self.training_with(candidate).spends()
 
     def _surely_fits(self, candidate: float) -> bool:
         """By Renyi divergences alone, which is quick: what they allow is allowed."""
-        return surely_within(self.target.with_found(candidate).spends(), self.target.epsilon, self.training.delta)
+        return surely_within(self.training_with(candidate).spends(), self.target.epsilon, self.training.delta)
 
     def _fits(self, candidate: float) -> bool:
         return within(self._spends(candidate), self.target.epsilon, self.training.delta)

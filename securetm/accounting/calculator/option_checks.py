@@ -110,23 +110,6 @@ def remaining(parties: int, threshold: int | None, missing: int | None) -> int:
     return parties - (missing or 0) if threshold is None else threshold
 
 
-def check_batch(batch: int, documents: int) -> None:
-    """A batch is drawn from the documents there are."""
-    check("--documents", documents)
-    check("--batch", batch)
-    if batch > documents:
-        instead = f"give at most {documents:,}: then every document is in every step"
-        raise refused("--batch", batch, f"must be at most {documents:,}, the number of documents", instead)
-
-
-def check_epochs(epochs: float, steps: float) -> None:
-    """A positive number of passes, and no more steps than can be composed."""
-    check("--epochs", epochs)
-    if steps > MOST_STEPS:
-        problem = f"makes {steps:,.0f} steps, more than {MOST_STEPS:,}"
-        raise refused("--epochs", epochs, problem, "give fewer epochs or larger batches")
-
-
 def check_parties(parties: int, threshold: int, colluding: int) -> None:
     """Some honest party must remain to add noise."""
     check("--parties", parties)

@@ -172,9 +172,7 @@ def _promised(epsilon: float, delta: float) -> str:
 
 GROUP = "group privacy"
 _MOST_MIXED = 64  # documents of one person for which the mixture is computed; beyond, nothing of use can be promised
-_CELLS = 20_000  # of one answer's distribution
 _TAIL = 1e-15
-_HALVINGS = 16
 
 
 def of_group(spends: Sequence[Spend], documents: int, delta: float, *, moves_as_one: bool = True) -> Total:
@@ -216,7 +214,7 @@ def _at(spends: Sequence[Spend], documents: int, delta: float) -> float:
         least, most = most, 2 * most
     if fits(most) == math.inf:
         return math.inf
-    for _ in range(_HALVINGS):
+    for _ in range(16):
         middle = (least + most) / 2
         least, most = (least, middle) if fits(middle) < math.inf else (middle, most)
     return documents * fits(most)
@@ -246,7 +244,7 @@ def _moved(event: Any, documents: int) -> Any:
 
 def _mixed(leaves: Leaves, documents: int) -> Callable[[float], float]:
     """Epsilon by delta of all answers, each by the loss distribution of the group."""
-    interval = max(FINEST, max(_reach(event, documents) for event, _ in leaves) / _CELLS)
+    interval = max(FINEST, max(_reach(event, documents) for event, _ in leaves) / 20_000)  # cells of one answer
     together, rounding = distributions.identity(value_discretization_interval=interval), rounding_of(leaves)
     for event, count in leaves:
         one = _loss(event, documents, interval)

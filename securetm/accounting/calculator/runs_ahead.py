@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from securetm.accounting.calculator.budget_report import Spends
 
 _FINEST, _COARSEST = 0.05, 1000.0
-_PRECISE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class RunsAhead:
                 "plan", self.said_budget, reason, "plan fewer runs or rounds, or allow a larger epsilon or delta"
             )
         low, high = _FINEST, _COARSEST
-        while high > low * (1 + _PRECISE / 4):
+        while high > low * (1 + 1e-3 / 4):
             middle = math.sqrt(low * high)
             low, high = (low, middle) if self.spending.possible(middle) and self.fits(runs, middle) else (middle, high)
         return math.ceil(high * 1e4) / 1e4

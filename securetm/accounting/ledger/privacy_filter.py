@@ -42,7 +42,6 @@ _BESIDE_GAUSSIAN = (
     0.87,
     1.0,
 )  # times the best order for unsampled noise; the best for sampled noise is not above it
-_LARGEST = 1024
 
 Orders = tuple[int, ...]
 
@@ -75,7 +74,7 @@ def orders_for(budget: Budget) -> Orders:
     """The whole order at which the most equal Gaussian answers fit, and some orders below it for sampled ones."""
     if budget.delta == 0:
         return (2,)  # at delta 0 only pure epsilons fit, whatever the order
-    orders = np.arange(2.0, _LARGEST + 1)
+    orders = np.arange(2.0, 1024 + 1)
     delta = AMONG * budget.delta / len(_BESIDE_GAUSSIAN)
     rooms = budget.epsilon - np.log1p(-1 / orders) + (math.log(delta) + np.log(orders)) / (orders - 1)
     best = float(orders[np.argmax(rooms / orders)])

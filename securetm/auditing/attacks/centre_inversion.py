@@ -35,7 +35,6 @@ _THERE = 0.7  # of a candidate, from which on it is named
 _SWEEPS, _SETTLED = 100, 1e-3
 _EVEN = 1e-3  # of the pool's mean second moment, added to each: directions that hardly vary are not blown up
 _SURE = 0.01  # how near to 1 a document's size and the square of its words are where it is alone
-_EXAMPLES = 6
 
 
 @dataclass(frozen=True)
@@ -187,7 +186,7 @@ def judge(guesses: tuple[NamedDocuments, ...], truth: GroundTruth, measure: str)
         said = f"{right} of them and {len(guess.candidates) - right} others named among {len(guess.among):,} candidates"
         examples.append(Example(f"{len(real)} documents of round {guess.serial}", said, right == len(real) > 0))
     measures = {measure: Proportion(hits, there), RIGHT: Proportion(hits, named), ALONE: Proportion(whole, lists)}
-    return Score(measures, tuple(examples[:_EXAMPLES]))
+    return Score(measures, tuple(examples[:6]))
 
 
 _GIVEN = (

@@ -33,7 +33,6 @@ from securetm.data_classes import dataclass, replace
 NAMED = "documents of a round that are named in the pool"
 RIGHT = "named documents that took part"
 MODELS = ("combined-tm", "zeroshot-tm")
-_EXAMPLES = 6
 _EVEN = 1e-3  # of the mean second moment, added to each: directions that hardly vary are not blown up
 
 
@@ -118,7 +117,7 @@ def judge(guesses: tuple[NamedCandidates, ...], truth: GroundTruth) -> Score:
         said = f"{right} of them and {len(guess.candidates) - right} others named among {size:,} candidates"
         examples.append(Example(f"{len(real)} documents of round {guess.serial}", said, right == len(real) > 0))
     measures = {NAMED: Proportion(beyond, there), RIGHT: Proportion(hits, named)}
-    return Score(measures, tuple(examples[:_EXAMPLES]))
+    return Score(measures, tuple(examples[:6]))
 
 
 def took_part(guess: NamedCandidates, truth: GroundTruth) -> Array:

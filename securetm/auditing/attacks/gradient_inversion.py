@@ -34,7 +34,6 @@ from securetm.models.neural.cpu_kernels import EPSILON
 from securetm.models.neural.prodlda import ProdLDA
 
 _ENCODERS = ("prodlda", "neural-lda", "combined-tm")  # whose encoders read words
-_DECODERS = ("prodlda", "combined-tm", "zeroshot-tm")  # that are products of experts
 _DOCUMENTS_AND_WORDS = {**DOCUMENTS, **WORDS}
 
 
@@ -101,7 +100,7 @@ DECODER_INVERSION = Attack(
     cost="well under a second on one core for one answer",
     given="the weights that were sent out, the model's settings and words",
     either=BY_PARTIES,
-    models=_DECODERS,
+    models=("prodlda", "combined-tm", "zeroshot-tm"),  # that are products of experts
     measures=DOCUMENTS,
     bears_on=("singling out", "inference"),
     attack=invert_decoders,
@@ -118,7 +117,6 @@ DECODER_INVERSION = Attack(
 
 COSINE, SQUARES = "cosine", "l2"
 _STEPS, _RATE = 300, 0.1
-_RECOUNTED_EVERY = 50  # steps between estimates of how often each word occurs
 _SHARPENING = 1e-4  # the weight that moves a word's occurrences into one document, in the second half
 _MOVES, _TRIED_AT_ONCE = 60, 8
 _MOST_OF_A_WORD = 1000.0  # occurrences in one answer; noise would give more
@@ -226,7 +224,7 @@ def _from_one_start(matching: GradientMatcher, how: str, rng: np.random.Generato
         torch.autograd.backward(loss + _SHARPENING * (step > _STEPS // 2) * undecided)
         optimiser.step()
         slower.step()
-        if step % _RECOUNTED_EVERY == 0:
+        if step % 50 == 0:  # steps between estimates of how often each word occurs
             totals = matching.occurrences((totals * shares).detach(), strengths)
     if not torch.isfinite(leaning).all() or not totals.any():  # numbers that are no gradient lead nowhere
         return [], np.inf

@@ -30,7 +30,6 @@ from securetm.corpus.held_documents import HeldDocuments
 from securetm.models.neural.neural_lda import NeuralLDA
 from securetm.models.neural.prodlda import ProdLDA
 
-_NETWORKS = (ProdLDA, NeuralLDA)  # their encoders may remember documents beyond what their topics do
 _RATIO, _LOSS, _COUNTS = "likelihood ratio", "loss", "word counts"
 _TABLE = "counts"
 
@@ -60,7 +59,7 @@ def attack_model(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:
 def _fits(view: AdversaryView, state: State) -> Array:
     """Each candidate's log-likelihood, under its best shares of topics, or under those that a network infers from it."""
     model, candidates = view.public.model, view.question
-    if not isinstance(model, _NETWORKS):
+    if not isinstance(model, (ProdLDA, NeuralLDA)):  # their encoders may remember documents beyond what their topics do
         return best_fits(candidates, model.topics(state))
     documents = Corpus(HeldDocuments(candidates, view.vocabulary(), np.zeros(candidates.shape[0], dtype=np.uint64)))
     return model.encoded_likelihood(state, documents, documents)

@@ -21,8 +21,6 @@ from securetm.contracts import Array
 # Masked numbers, which are no counts, give a table as well; it means nothing.
 
 TOPICS, COUNTS = "topics", "counts"  # blocks of the matched models, and of models whose answers are summed
-_ROUNDS = 30  # of folding a document in
-_FLOOR = 1e-3  # the count of a word that a topic does not have
 
 
 def tables_by_party(vectors: Iterable[ReadVector]) -> dict[str, Array]:
@@ -46,10 +44,10 @@ def _counts(vector: ReadVector) -> Array:
 
 def fits(documents: Array, table: Array) -> Array:
     """Each document's log-likelihood in these topics, with its best shares of topics (folding in); 0 without a word."""
-    smooth = table + _FLOOR
+    smooth = table + 1e-3  # the count of a word that a topic does not have
     topics = smooth / smooth.sum(axis=1, keepdims=True)
     shares = np.full((len(documents), len(topics)), 1.0 / len(topics))
-    for _ in range(_ROUNDS):
+    for _ in range(30):  # of folding a document in
         expected = documents / (shares @ topics)
         shares *= expected @ topics.T
         sums = shares.sum(axis=1, keepdims=True)
@@ -72,9 +70,6 @@ def shares_of(subjects: Iterable[Array], tables: Mapping[str, Array], noise: flo
 SOURCE = "documents whose party is named rightly"
 HOLDER = "subjects whose main party is named rightly"
 SHARE = "shares of a subject that are told within a tenth"
-_WORDS = 5  # of a subject
-_FEWEST = 3  # documents with the first word of a subject
-_NEAR = 0.1  # of the share itself
 _MOST_EXAMPLES = 4
 
 
@@ -115,12 +110,12 @@ def pose_subjects(truth: GroundTruth, effort: Effort, rng: np.random.Generator) 
     # a word of several documents, with the words that are more frequent in its documents than in all documents
     present = sparse.csr_array((stacked(held.values()) > 0).astype(np.float64))
     often = np.asarray(present.sum(axis=0)).ravel()
-    usable = np.flatnonzero(often >= _FEWEST)
+    usable = np.flatnonzero(often >= 3)  # documents that have the word
     firsts = rng.choice(usable, size=min(effort["subjects"], len(usable)), replace=False)
     together = np.asarray((present[:, firsts].T @ present).todense())
     lift = together / np.maximum(often, 1.0)[None, :] + (together > 1)  # words that are beside it more than once come first
     lift[np.arange(len(firsts)), firsts] = 3.0  # the word itself always
-    subjects = tuple(np.argsort(-row, kind="stable")[:_WORDS] for row in lift)
+    subjects = tuple(np.argsort(-row, kind="stable")[:5] for row in lift)
     return Challenge(subjects, shares_of(subjects, held))
 
 
@@ -136,7 +131,7 @@ def judge_shares(estimated: Mapping[str, Array], truth: GroundTruth) -> Score:
     real = np.stack([truth.answer[name] for name in names])
     guess = np.stack([estimated.get(name, np.zeros(real.shape[1])) for name in names])
     right = guess.argmax(axis=0) == real.argmax(axis=0)
-    near = np.abs(guess - real) <= _NEAR * real
+    near = np.abs(guess - real) <= 0.1 * real  # of the share itself
 
     def shown_shares(shares: Array) -> str:
         return "; ".join(f"{names[party]} {100 * shares[party]:.2f} %" for party in np.argsort(-shares, kind="stable"))

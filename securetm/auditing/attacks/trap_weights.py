@@ -31,9 +31,6 @@ _SHARP = 60.0  # a threshold's steepness, in parts of its bin: few documents lie
 _LOUD = 1e4  # weights after the first layer: they make the other gradients small, so a clip cuts the first layer's less
 _FLAT = 1e11  # input size of the layer normalisation, which makes another gradient small that would fill the clip
 _PUSH = 3.0  # how far the first layer moves the input of the normalisation, as a share of it
-_STEADY = 3.0  # the second layer's bias, in parts of the most that documents can change
-_CROWD = 1.5  # documents for each bin, so most bins hold one or two
-_NEAR = 0.1  # how far outside a bin its documents may lie, as a share of the bin
 _BEYOND = 1e3  # a threshold that no document reaches
 
 
@@ -57,7 +54,7 @@ def imprint_for(shape: NetworkShape, documents: int, seed: int) -> ImprintLayer:
     A document's input has length one, so its place along a direction of normal numbers is a normal number.
     """
     direction, pairs = np.random.default_rng(seed).standard_normal(shape.vocabulary), shape.hidden // 2
-    share = min(1.0, _CROWD * shape.hidden / documents)
+    share = min(1.0, 1.5 * shape.hidden / documents)  # documents for each bin, so most bins hold one or two
     edges = norm.ppf(0.5 + share * ((np.arange(2 * pairs) + 0.5) / (2 * pairs) - 0.5)) if pairs else np.zeros(0)
     slopes = np.repeat(_SHARP / np.diff(edges)[::2], 2)
     signs = np.array([1.0, -1.0, -1.0, 1.0])[np.arange(shape.hidden) % 4]
@@ -72,7 +69,7 @@ def weights_of(imprint: ImprintLayer, shape: NetworkShape, prior: Prior, dtype: 
     parts["words"][...] = imprint.direction[:, None] * imprint.slopes
     parts["words_bias"][...] = -imprint.slopes * imprint.edges
     parts["inner"][...] = imprint.signs[:, None] * _LOUD
-    level = _STEADY * _LOUD * _SHARP
+    level = 3.0 * _LOUD * _SHARP  # the second layer's bias, in parts of the most that documents can change
     parts["inner_bias"][...] = level
     # the encoder's constant output, and the direction in which the loss has the largest gradient: uneven variances; this
     # gradient comes from the divergence from the prior, is about the same for all documents, and never near zero
@@ -100,7 +97,7 @@ def in_bin(imprint: ImprintLayer, place: int, counts: Array) -> bool:
     inputs = np.log1p(counts)
     at = float(inputs @ imprint.direction) / float(np.linalg.norm(inputs))
     low, high = imprint.edges[place], np.append(imprint.edges, np.inf)[place + 1]
-    near = _NEAR / imprint.slopes[place] * _SHARP
+    near = 0.1 / imprint.slopes[place] * _SHARP  # how far outside a bin its documents may lie, as a share of the bin
     return bool(low - near < at < high + near)
 
 
@@ -110,9 +107,7 @@ def in_bin(imprint: ImprintLayer, place: int, counts: Array) -> bool:
 
 _LENGTH = 0.01  # the largest error of a length
 _LEVELS = np.log1p(np.arange(13))  # counts that are tried when two documents are separated
-_MOST_WORDS = 200  # of two documents together
 _MOST_VALUES = 24  # different numbers that may belong to a word that occurs once
-_LEAST = 0.2  # the share of the smaller of two documents
 
 
 def one_document(inputs: Array, error: float) -> list[Array]:
@@ -128,7 +123,7 @@ def two_documents(inputs: Array, error: float) -> list[Array]:
     The weights add up to one. `error` is the largest error of each number.
     """
     there = np.flatnonzero(inputs > 4 * error)
-    if not 2 <= len(there) <= _MOST_WORDS or inputs.min() < -6 * error:
+    if not 2 <= len(there) <= 200 or inputs.min() < -6 * error:  # of two documents together
         return []
     numbers = inputs[there]
     order = np.sort(numbers)
@@ -152,7 +147,7 @@ def _explained(numbers: Array, one: float, two: float, error: float) -> tuple[fl
     worst = float(misses[np.arange(len(numbers)), nearest].max())
     counts = np.array(np.divmod(nearest, len(_LEVELS)))
     parts = np.array([one, two]) * np.linalg.norm(_LEVELS[counts], axis=1)
-    if worst > 3 * error or parts.min() < _LEAST or abs(parts.sum() - 1.0) > _LENGTH:
+    if worst > 3 * error or parts.min() < 0.2 or abs(parts.sum() - 1.0) > _LENGTH:  # the share of the smaller of two documents
         return None
     return worst, counts
 

@@ -45,7 +45,6 @@ _OUTSIDE = 10.0  # how far outside the others' cone a ray must lie, in squares o
 _SAME_SIGNS = 0.4  # the least correlation of signs before two rows are compared
 _NEIGHBOURS = 200  # the nearest rays, which a mixture may consist of
 MOST_ROWS = 2000  # words whose rows are compared with each other; beyond it words are only named
-_LEAST_SHARE = 0.04  # of a document's length; a smaller input counts as an error
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ def inputs_along(rays: Array, rows: RecoveredGradient) -> Array:
     solved = [nnls((rays * s).T, row * s, maxiter=100 * len(rays))[0] for row, s in zip(rows.values, precision, strict=True)]
     inputs = np.array(solved).T
     lengths = np.linalg.norm(inputs, axis=1, keepdims=True)
-    return np.where(inputs > _LEAST_SHARE * lengths, inputs, 0.0)
+    return np.where(inputs > 0.04 * lengths, inputs, 0.0)  # of a document's length; a smaller input counts as an error
 
 
 # ---- how the shared weights move ------------------------------------------------------------------------------------

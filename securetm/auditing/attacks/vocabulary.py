@@ -129,7 +129,6 @@ def _once(words: tuple[str, ...], most_words: int) -> Array:
 WHOSE = "words of one party alone that are told, with the party"
 HELD, RIGHT = "words of a party that are said to be its", "words said to be a party's that are"
 GIVEN_AWAY = "documents given away by a word that no other has"
-_MOST_WORDS = 10  # in an example
 
 
 @dataclass(frozen=True)
@@ -174,7 +173,7 @@ def judge_words(inferred: InferredWords, truth: GroundTruth) -> Score:
     # for two parties: words that it alone has, and those of them that the attack attributes to it
     alone, examples = {name: words for name in honest if (words := holds[name] & one_has).any()}, []
     for name, words in list(alone.items())[:2]:
-        own = [truth.vocabulary[word] for word in np.flatnonzero(words)[:_MOST_WORDS]]
+        own = [truth.vocabulary[word] for word in np.flatnonzero(words)[:10]]  # in an example
         named = [word for word in own if word in inferred.words_of.get(name, ())]
         examples.append(Example(f"{name}: {', '.join(own)}", ", ".join(named), own == named))
     return Score(measures, tuple(examples))
@@ -232,7 +231,6 @@ VOCABULARY_LEAKAGE = Attack(
 TOLD, TOLD_RIGHT = "words of one document alone that are told", "words said to be in a document that are"
 SURE = 4.75  # deviations: noise alone passes them once in a million times
 FALSE_ALARMS = 1.02e-6  # of a word that is not there
-_TOLD_EXAMPLES = 4
 
 
 @dataclass(frozen=True)
@@ -286,7 +284,7 @@ def judge_told(
     truth: GroundTruth,
     measures: tuple[str, str] = (TOLD, TOLD_RIGHT),
     spoken: tuple[str, str] = ("in none", "in one document"),
-    shown: int = _TOLD_EXAMPLES,
+    shown: int = 4,
 ) -> Score:
     there = np.asarray(truth.answer, dtype=bool)
     scores = Proportion.recall([(said, there)]), Proportion.precision([(said, there)])
@@ -335,7 +333,6 @@ COUNTS = "counts"
 EXACT = "counts of a word that one party alone used in a round, told exactly"
 WHOSE_COUNTS = "counts of a word that one party alone used in a round, told exactly and with the party"
 ONE = "numbers of the sum said to be one party's that are"
-_EXAMPLES = 10
 
 
 @dataclass(frozen=True)
@@ -379,7 +376,7 @@ def judge_sums(found: tuple[SoleContributions, ...], truth: GroundTruth) -> Scor
     examples = []  # the most used of these words, beside the parties' real counts of them
     for one in [one for one in found[:2] if one in known and len(one.words)]:
         table, real, guess = {name: _used(truth, one.serial, name) for name in truth.held}, list[str](), list[str]()
-        for place in np.argsort(-one.times, kind="stable")[:_EXAMPLES]:
+        for place in np.argsort(-one.times, kind="stable")[:10]:
             word = one.words[place]
             used = ", ".join(f"{name} ×{counts[word]}" for name, counts in table.items() if counts[word])
             real.append(f"{truth.vocabulary[word]}: {used}")

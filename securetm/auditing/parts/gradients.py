@@ -86,7 +86,6 @@ _LEAST_COUNTS = range(1, 9)  # how often the rarest word of a document may occur
 _WHOLE = 0.1  # the largest distance of a count from a whole number
 _PRESENT = 0.003  # of a document's length: the input of a word that occurs once among 100,000 others
 _MOST = 10_000  # no word occurs so often in a document
-_LONGEST = float(np.log1p(_MOST))
 
 
 def readings(inputs: Array) -> list[Array]:
@@ -99,7 +98,7 @@ def readings(inputs: Array) -> list[Array]:
         return []
     known = np.where(there, inputs / length, 0.0)
     least = float(known[there].min())
-    tried = [np.expm1(np.minimum(known * (np.log1p(count) / least), _LONGEST)) for count in _LEAST_COUNTS]
+    tried = [np.expm1(np.minimum(known * (np.log1p(count) / least), float(np.log1p(_MOST)))) for count in _LEAST_COUNTS]
     misses = [float(np.abs(counts - np.rint(counts)).max()) for counts in tried]
     fitting = [counts for counts, miss in zip(tried, misses, strict=True) if miss < _WHOLE]
     nearest = fitting or [tried[int(np.argmin(misses))]]

@@ -80,7 +80,6 @@ def _chance(share: Array, row: Array) -> float:
 # A table of topics shows how often each word occurs in all documents together, which is a sum over the documents that are in
 # it. Noise makes the equations inexact; its deviation is given.
 
-_STEPS = 100
 _VAGUE = 0.1  # of a word's variance, for what the equations leave out, such as documents that are no candidates
 _GUESSED = 0.5  # the prior deviation of a document's presence from one half
 
@@ -102,7 +101,7 @@ def presence(
     unsure = share * (rows.multiply((1.0 - kept)[:, None])).sum(axis=0)
     scale = 1.0 / np.sqrt(_VAGUE**2 * np.maximum(spread, 0.25) + np.asarray(unsure).ravel() + deviation**2)
     missing = (totals - share * np.asarray(rows.sum(axis=0)).ravel()) * scale
-    found: Array = lsqr((rows.multiply(scale[None])).T.tocsr(), missing, damp=1 / _GUESSED, iter_lim=_STEPS)[0]
+    found: Array = lsqr((rows.multiply(scale[None])).T.tocsr(), missing, damp=1 / _GUESSED, iter_lim=100)[0]
     return found
 
 
@@ -111,7 +110,6 @@ def presence(
 # a round's number, its sum as the opening role sees it, and the next state
 ShadowRound = tuple[int, Mapping[str, Array], State]
 Statistic = Callable[[Iterator[ShadowRound]], Array]  # a number for each candidate, from one training
-_SEED = 19_84
 _LEAST_VARIANCE = 1e-12  # variance: constant scores must not divide by zero
 
 
@@ -144,7 +142,7 @@ def shadows_of(candidates: Any, words: tuple[str, ...], public: PublicFacts, num
     if any(mechanism.once for mechanism in public.profile.mechanisms):  # such noise needs the order of words
         more = "need more of a document than the counts of its words"
         raise NotTestable(f"shadow models of the profile {public.profile.name} {more}")
-    rng = np.random.default_rng(_SEED)
+    rng = np.random.default_rng(19_84)
     inside = parts(number, candidates.shape[0], 1 - public.plan.training.held_out, rng)
     scores = np.empty(inside.shape)
     for at, chosen in enumerate(inside):
