@@ -58,11 +58,6 @@ from securetm.wording import counted
 # A sum hides which party sent something, not what was sent. The profile `masked` limits that only by the least number of
 # documents in a sum, so an audit tests this limit.
 
-_A_LIST = {"vocabulary.source": "file", "vocabulary.max_words": 500, "vocabulary.min_documents": 1}
-_ALL = 1000  # rounds, more than such a run has
-_BY_BATCHES = {"model.name": "prodlda"}  # a coordinator can ask this model for batches that are too small
-_FLOORS = (BelowMinimum.__name__, TooFewToTakePart.__name__)  # refusals because of the least number of documents
-
 
 def tried_below_minimum(
     profile: str, runs: Demonstrations, settings: Mapping[str, Any] | None = None
@@ -73,15 +68,17 @@ def tried_below_minimum(
     documents, a coordinator cannot ask for batches, so only the second run is begun. No run is begun if every sum is large
     enough.
     """
-    rules, some = read_profile(profile), {**_BY_BATCHES, **(settings or {})}
+    # a coordinator can ask this model for batches that are too small
+    rules, some = read_profile(profile), {"model.name": "prodlda", **(settings or {})}
     corpora = runs.documents(whole_plan(None, {**some, "profile": "open"}))  # the documents are the same in every profile
     left = rules.aggregation.remaining(cohort_of(rules, tuple(corpora)), len(corpora))
     each, least = (rules.minimum_documents - 1) // left, fewest_left(rules, tuple(corpora))
     few = (rules.minimum_documents - 1) // least
     if each < 1:
         return ()
-    listed = _A_LIST if rules.vocabularies == ("file",) else {}
-    some |= {**listed, "profile": profile, "training.rounds": 1}
+    if rules.vocabularies == ("file",):
+        some |= {"vocabulary.source": "file", "vocabulary.max_words": 500, "vocabulary.min_documents": 1}
+    some |= {"profile": profile, "training.rounds": 1}
     cut = {name: corpus.select(np.arange(min(few, len(corpus)))) for name, corpus in corpora.items()}
     whole = runs.planned({**some, "model.batch": rules.minimum_documents})
     last = _tried_run(whole, cut, few, least, "in all", runs.place / f"{profile}-few-documents", runs.stages)
@@ -107,8 +104,10 @@ def _tried_run(
         by, reason = refused.party, type(refused).__name__
     select = "SELECT COUNT(*) FROM messages WHERE serial = ? AND channel = ?"
     with closing(Transcript(folder.path / "transcript", with_content=True)) as transcript:
-        opened = sum(transcript.rows(select, serial, TOTAL)[0][0] for serial in serials_of(folder, (TRAIN,), _ALL))
-    return RefusalRecord(plan.profile, attempt, documents, minimum, reason in _FLOORS and not opened, by, reason)
+        every = serials_of(folder, (TRAIN,), plan.training.rounds)
+        opened = sum(transcript.rows(select, serial, TOTAL)[0][0] for serial in every)
+    held = reason in (BelowMinimum.__name__, TooFewToTakePart.__name__) and not opened
+    return RefusalRecord(plan.profile, attempt, documents, minimum, held, by, reason)
 
 
 # ---- forged messages: for each honest one, those that parties must refuse beside it ---------------------------------
@@ -264,8 +263,8 @@ _RUN: Mapping[str, Any] = {
     "training.rounds": _ROUNDS,
     "vocabulary.source": "file",
     "vocabulary.max_words": 500,
+    "privacy.epsilon": 2.0,  # enough for these rounds and no more
 }
-_BUDGET: Mapping[str, Any] = {"privacy.epsilon": 2.0}  # enough for these rounds and no more
 _ALIKE = "weights of 3e38 for some words: a reply that tells whose documents have them"
 _LARGEST = 3e38  # near the largest number of 32 bits
 _APART = "another list of survivors for one party than for the others"
@@ -288,7 +287,7 @@ def tried_violations(
 
     try:
         lies = Corruption({"lie": "refused moves"}, roles)
-        runs.run(profile, {**_RUN, **_BUDGET, **(settings or {})}, corruption=lies)
+        runs.run(profile, {**_RUN, **(settings or {})}, corruption=lies)
     except SecuretmError:
         if all(one.refused or one.reason for one in found):  # a violation that was answered may end the run
             raise

@@ -86,18 +86,15 @@ def words_of(documents: Any, vocabulary: tuple[str, ...]) -> frozenset[str]:
 
 
 def _decoded(vector: ReadVector, view: AdversaryView, parties: int) -> DecodedWords | None:
-    if _CELLS not in vector.blocks or vector.blocks[_CELLS].ndim != 2:  # sums of words behind noise are no table
-        return None
-    whole = {name: np.rint(np.asarray(block)).astype(np.int64) for name, block in vector.blocks.items()}
-    return tabled(whole, view.public.plan.vocabulary.most_candidates, parties)
-
-
-def tabled(blocks: Mapping[str, Array], most_words: int, parties: int) -> DecodedWords | None:
     """The words in a table of one party or in the sum of several tables; None where it cannot be decoded.
 
     The table shows how many parties added a word, which the protocol's decoder does not need. To find that number, the attack
     subtracts every word once and decodes the rest, which has the words of two or more parties, and so on.
     """
+    if _CELLS not in vector.blocks or vector.blocks[_CELLS].ndim != 2:  # sums of words behind noise are no table
+        return None
+    blocks = {name: np.rint(np.asarray(block)).astype(np.int64) for name, block in vector.blocks.items()}
+    most_words = view.public.plan.vocabulary.most_candidates
     try:
         words, _, documents = words_in(Answer(blocks))
     except SketchTooSmall:
