@@ -36,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     paying._least_noise = kept
     files.some_docstrings = cache(files.some_docstrings)
     losses._single, losses._repeated = (lru_cache(64)(one.__wrapped__) for one in (losses._single, losses._repeated))
-    losses.composed_once = bounds.composed_once = lru_cache(64)(losses.composed_once.__wrapped__)
+    losses.composed = bounds.composed = lru_cache(64)(losses.composed.__wrapped__)
     for name in ("get_epsilon_for_delta", "get_delta_for_epsilon"):
         setattr(PrivacyLossDistribution, name, _remembering(getattr(PrivacyLossDistribution, name)))
 

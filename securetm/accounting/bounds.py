@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from securetm.accounting.closed_forms import basic_epsilon, delta_of, epsilon_of, sensitivity_of
-from securetm.accounting.losses import composed_once, interval_for, rounding_of, split
+from securetm.accounting.losses import composed, interval_for, rounding_of, split
 from securetm.accounting.renyi import ORDERS, curve_of, deltas_at, epsilons_at
 from securetm.accounting.spends import Leaves
 from securetm.data_classes import dataclass
@@ -30,7 +30,7 @@ def bounds_of(leaves: Leaves) -> tuple[Bound, ...]:
     """Every accountant that bounds all of these events, the fast ones first; distributions are composed when asked for."""
     found = [by_renyi(leaves)]
     if basic_epsilon(leaves) < math.inf:
-        found.append(by_sum(basic_epsilon(leaves)))
+        found.append(_by_sum(basic_epsilon(leaves)))
     with_one, without = split(leaves)
     if with_one and interval_for(with_one) < math.inf:
         losses = by_losses(with_one)
@@ -48,7 +48,7 @@ def by_renyi(leaves: Leaves) -> Bound:
     )
 
 
-def by_sum(pure: float) -> Bound:
+def _by_sum(pure: float) -> Bound:
     """Pure epsilons add up. At a smaller epsilon, delta is at most that of randomised response with their sum."""
     return Bound(PURE, lambda _: pure, lambda epsilon: max(0.0, -math.expm1(epsilon - pure) / (1 + math.exp(-pure))))
 
@@ -62,10 +62,10 @@ def by_losses(leaves: Leaves) -> Bound:
     def epsilon(delta: float) -> float:
         if delta <= rounding:
             return math.inf
-        return float(composed_once(leaves, interval).get_epsilon_for_delta(delta - rounding))
+        return float(composed(leaves, interval).get_epsilon_for_delta(delta - rounding))
 
     def delta(epsilon: float) -> float:
-        return min(1.0, float(composed_once(leaves, interval).get_delta_for_epsilon(epsilon)) + rounding)
+        return min(1.0, float(composed(leaves, interval).get_delta_for_epsilon(epsilon)) + rounding)
 
     return Bound(PLD, epsilon, delta)
 

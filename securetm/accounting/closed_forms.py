@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 events, special = later("dp_accounting.dp_event"), later("scipy.special")
 
-_ROUNDING = (
-    1e-9  # relative, of both terms: a thousand times what their floating-point arithmetic can be wrong at epsilon 10,000
-)
+_ROUNDING = 1e-9  # relative, of both terms: a thousand times what their arithmetic can be wrong at epsilon 10,000
 _PRECISION = 1e-6  # of an epsilon, which is rounded upwards
 
 
@@ -36,7 +34,6 @@ def pure_epsilon(event: DpEvent) -> float:
 
 
 def basic_epsilon(leaves: Leaves) -> float:
-    """The sum of all pure epsilons."""
     return math.fsum(pure_epsilon(event) * count for event, count in leaves)
 
 

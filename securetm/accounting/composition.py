@@ -13,7 +13,6 @@ from securetm.accounting.bounds import PLD, PURE, RDP, Bound, bounds_of
 from securetm.accounting.spends import Leaves, Spend, failure_probability_of, leaves_of, not_negative, probability, whole
 from securetm.data_classes import dataclass
 
-_ROUNDS = 200
 _STEP = 1e-6
 _NEAR = 100.0  # the largest epsilon that so many rounds reach, each halving what is missing
 _CLOSE = 1e-6  # of delta: many times what the arithmetic of both ways to ask a loss distribution differs by
@@ -64,7 +63,7 @@ def with_failures(epsilon_of: Callable[[float], float], delta: float, failure_pr
     if failure_probability == 0:
         return epsilon_of(delta)
     epsilon = found = 0.0
-    for _ in range(_ROUNDS):
+    for _ in range(200):
         for tried in (epsilon, epsilon * (1 + _STEP) + _STEP):  # a pure epsilon is a fixed point to the last bit
             left = delta - failure_cost(failure_probability, tried)
             found = epsilon_of(left) if left >= 0 else math.inf

@@ -20,7 +20,6 @@ distributions = later("dp_accounting.pld.privacy_loss_distribution")
 FINEST = 1e-4  # the grid of losses, which are rounded upwards; a coarser grid is sound too, and gives a larger epsilon
 _MOST_CELLS = 250_000  # more take seconds for each composition, and a search composes dozens of times
 _FEWER_CELLS = 50_000  # of such large losses, whose epsilon then is about a ten-thousandth too large
-_COARSEST = 0.1
 _MOST_ANSWERS = 1_000_000  # beyond, the library's loops take too long, and its rounding would be visible in delta
 _MOST_EVENTS = 40  # each distinct event takes a convolution or two; beyond, Renyi divergences are almost as sharp
 _TAIL = 1e-15  # of the distribution, which dp_accounting truncates and adds to delta
@@ -30,14 +29,10 @@ Distribution = Any  # dp_accounting's PrivacyLossDistribution; the library ships
 
 def split(leaves: Leaves) -> tuple[Leaves, Leaves]:
     """Those events that have a loss distribution, and those that have none."""
-    with_one = tuple(leaf for leaf in leaves if _has_distribution(leaf[0]))
+    inner = [event.event if isinstance(event, events.PoissonSampledDpEvent) else event for event, _ in leaves]
+    known = [isinstance(one, events.GaussianDpEvent) or pure_epsilon(one) < math.inf for one in inner]
+    with_one = tuple(leaf for leaf, has_pair in zip(leaves, known, strict=True) if has_pair)
     return with_one, tuple(leaf for leaf in leaves if leaf not in with_one)
-
-
-def _has_distribution(event: DpEvent) -> bool:
-    """Whether a dominating pair of distributions is known for the event."""
-    inner = event.event if isinstance(event, events.PoissonSampledDpEvent) else event
-    return isinstance(inner, events.GaussianDpEvent) or pure_epsilon(inner) < math.inf
 
 
 def interval_for(leaves: Leaves) -> float:
@@ -56,21 +51,16 @@ def interval_for(leaves: Leaves) -> float:
     most = _MOST_CELLS if largest / FINEST <= _MOST_CELLS else _FEWER_CELLS
     while largest / interval > most:
         interval *= 2
-    return interval if interval <= _COARSEST else math.inf
+    return interval if interval <= 0.1 else math.inf
 
 
+@lru_cache(maxsize=8)  # several parties have equal spends
 def composed(leaves: Leaves, interval: float) -> Distribution:
     """The loss of all these answers together, at most."""
     total = distributions.identity(value_discretization_interval=interval)
     for event, count in leaves:
         total = total.compose(_repeated(event, count, interval), _TAIL)
     return total
-
-
-@lru_cache(maxsize=8)
-def composed_once(leaves: Leaves, interval: float) -> Distribution:
-    """The same, cached, because several parties have equal spends."""
-    return composed(leaves, interval)
 
 
 @lru_cache(maxsize=8)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 events, special = later("dp_accounting.dp_event"), later("scipy.special")
 
 _LARGEST_SAMPLED = 1024  # the binomial expansion is evaluated up to this order
-_LARGEST_FRACTION = 12.0
 _ROUNDING = 1e-14  # of a logarithm of a sum near one, which a million answers would make visible
 _LEAST_INTEGRATED = 0.05  # below, the integral takes too many steps, and the chord between whole orders is used
 ORDERS: Array = np.array(  # `np.unique` would load masked arrays
@@ -133,7 +132,7 @@ def _sampled(event: DpEvent, rate: float, orders: Array) -> Array:
     within = orders <= _LARGEST_SAMPLED
     least[within] = np.minimum(least[within], _chords(event, rate, orders[within]))
     if isinstance(event, events.GaussianDpEvent) and event.noise_multiplier >= _LEAST_INTEGRATED:
-        between = (orders % 1 != 0) & (orders <= _LARGEST_FRACTION)
+        between = (orders % 1 != 0) & (orders <= 12.0)
         least[between] = [_integral(event.noise_multiplier, rate, order) for order in orders[between].tolist()]
     return np.maximum(least, 0.0) + _ROUNDING / (orders - 1)
 

@@ -23,7 +23,6 @@ _Check = Callable[[str, Any], Any]  # of a number by its name: gives it as a pla
 
 
 def positive(name: str, value: Any) -> float:
-    """A finite number above zero."""
     return _number(name, value, "a finite number above 0", lambda x: 0 < x < math.inf)
 
 
@@ -110,7 +109,6 @@ def checked(event: DpEvent, depth: int = 0) -> DpEvent:
 
 
 def unknown_event(event: str) -> Mistake:
-    """The refusal of an event that no accountant here bounds."""
     hint = "a mechanism's event is one of: {known}"
     return Mistake("no accountant here bounds the event {event}", hint, event=event, known=tuple(_kinds()))
 

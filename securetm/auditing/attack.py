@@ -80,12 +80,10 @@ class GroundTruth:
         return stacked(part[party] for part in (self.held, self.others) if party in part)
 
     def honest(self, by_party: Mapping[str, Any]) -> dict[str, Any]:
-        """The entries of the parties that do not collude."""
         return {party: value for party, value in by_party.items() if party not in self.helpers}
 
 
 def stacked(tables: Iterable[Any]) -> sparse.csr_array:
-    """Several tables of counts as one."""
     return sparse.csr_array(sparse.vstack(list(tables)))
 
 
@@ -182,15 +180,11 @@ class Attack:
     remark: str = ""  # what a reader of the figures should know
 
     def reads(self, model: str) -> bool:
-        """Whether the attack is made for the model of this name."""
         return self.models == EVERY_MODEL or model in self.models
 
 
 class MemoryStore(dict[str, bytes]):
-    """Values by key."""
-
     def put(self, key: str, value: bytes) -> None:
-        """Sets a value."""
         self[key] = value
 
 

@@ -57,19 +57,16 @@ def code_of(path: Path) -> SourceText:
     for node in tree.body:
         if isinstance(node, _IMPORTS) or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
             continue
-        made, names = _definition(node), tuple(_assigned(node))
+        names: list[str] = []  # that the statement gives to what it makes
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names = [node.name]
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
+        made = _definition(node)
         named |= dict.fromkeys(names, made)
         statements += [] if names else [made]
     return SourceText(named, tuple(statements), dict(_imported(tree)))
-
-
-def _assigned(node: ast.stmt) -> Iterator[str]:
-    """The names that a statement of a module gives to what it makes."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        yield node.name
-    elif isinstance(node, ast.Assign | ast.AnnAssign):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        yield from (one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name))
 
 
 def _definition(node: ast.stmt) -> Definition:
@@ -101,14 +98,11 @@ def _write(value: Any, words: list[str]) -> None:
                 _write(one, words)
         words.append("]")
     elif isinstance(value, str):
-        words.append(f"str {_PLACE.sub(_last, value)!a}")
+        # what is meant in a module, without the module
+        meant = _PLACE.sub(lambda place: place[0].rpartition(":")[2] if ":" in place[0] else "module", value)
+        words.append(f"str {meant!a}")
     else:
         words.append(f"{type(value).__name__} {value!a}")
-
-
-def _last(place: re.Match[str]) -> str:
-    """What is meant in a module, without the module."""
-    return place[0].rpartition(":")[2] if ":" in place[0] else "module"
 
 
 def _imported(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -122,7 +116,6 @@ def _imported(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
 
 # ---- what a result is bound to --------------------------------------------------------------------------------------
 
-
 PROFILE, MECHANISMS, AGGREGATION, ACCOUNTING, CORPUS = "profile", "mechanisms", "aggregation", "accounting", "corpus"
 THREAT_MODEL, ATTACK, JUDGING, TRIAL = "threat model", "attack", "judging", "trial"
 TRYING, FEDERATION = "what tries refusals", "federation"
@@ -130,8 +123,8 @@ _PACKAGE = "securetm."
 _HOUSE = Path(__file__).resolve().parent.parent
 
 # The modules and definitions with which a closure begins, by full name: a rename finds them. Parts come from registries.
-_DOCUMENTS = ("securetm.federation.sources",)  # makes a demonstration's documents and deals them out
-_CANARIES = ("securetm.auditing.ground_truth:with_canaries",)
+_DOCUMENTS = "securetm.federation.sources"  # makes a demonstration's documents and deals them out
+_CANARIES = "securetm.auditing.ground_truth:with_canaries"
 _ROUTE = "securetm.answers.route"  # of a question through the mechanisms of a profile
 _PAYING = ("securetm.federation.budget.prices", "securetm.accounting.ledger")
 _MALICIOUS = {
@@ -153,7 +146,7 @@ def bound_to(trial: Trial, profile: str) -> dict[str, str]:
     return {
         **_parts(profile),
         # of what makes documents and deals them out, and of what makes canaries if the trial has any
-        CORPUS: _of_source((*_DOCUMENTS, *(_CANARIES if trial.canaries else ())), ("corpus.",)),
+        CORPUS: _of_source((_DOCUMENTS, _CANARIES) if trial.canaries else (_DOCUMENTS,), ("corpus.",)),
         THREAT_MODEL: _file("threat_models", trial.threat_model),
         # the attack, the malicious role of the run, and all in `auditing` that these use
         ATTACK: _of_source((ATTACKS.find(trial.attack).place, *malicious), ("auditing.",)),
@@ -199,18 +192,16 @@ def _parts(profile: str) -> dict[str, str]:
 
     parts = read_profile(profile)
     whole = ("mechanisms.", "aggregation.", "sessions.", "accounting.", "entropy", "answers.")
-    mechanisms = (*map(_place_of, parts.mechanisms), _ROUTE)
+    *mechanisms, aggregation = (
+        f"{type(part).__module__}:{type(part).__qualname__}" for part in (*parts.mechanisms, parts.aggregation)
+    )
     found = {
         PROFILE: _file("protocols", profile, "profiles"),
-        MECHANISMS: _of_source(mechanisms, whole),
-        AGGREGATION: _of_source((_place_of(parts.aggregation),), whole),
+        MECHANISMS: _of_source((*mechanisms, _ROUTE), whole),
+        AGGREGATION: _of_source((aggregation,), whole),
     }
     # Without a budget nothing is spent.
     return found if parts.budget is None else {**found, ACCOUNTING: _of_source(_PAYING, ("accounting.",))}
-
-
-def _place_of(part: object) -> str:
-    return f"{type(part).__module__}:{type(part).__qualname__}"
 
 
 def _file(folder: str, name: str, below: str = "") -> str:

@@ -51,7 +51,6 @@ class Evidence(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def name(self) -> str:
-        """The name of its file."""
         return f"{self.profile}--{self.model}.json"
 
 
@@ -69,7 +68,6 @@ class KeptRefusals(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def name(self) -> str:
-        """The name of its file."""
         return f"{self.profile}.json"
 
 
@@ -82,7 +80,6 @@ def evidence_folder() -> Path:
 
 
 def today() -> str:
-    """The day, as 2026-01-31."""
     return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
@@ -131,14 +128,12 @@ def record(audit: Audit, examples: int) -> dict[str, Any]:
 
 
 def write_evidence(evidence: Evidence, folder: Path) -> None:
-    """Writes all that is kept about one profile with one model."""
-    order = sorted(
-        evidence.findings,
-        key=lambda one: (
-            *(one.attempt.attack, one.attempt.threat_model, one.attempt.adversary),
-            one.attempt.bound.get(TRIAL, ""),
-        ),
-    )
+
+    def place(one: Finding) -> tuple[str, ...]:
+        tried = one.attempt
+        return tried.attack, tried.threat_model, tried.adversary, tried.bound.get(TRIAL, "")
+
+    order = sorted(evidence.findings, key=place)
     head = {"format": FORMAT, "profile": evidence.profile, "model": evidence.model, "plan": evidence.plan}
     _write_json({**head, "findings": [without_empty(flat(one)) for one in order]}, folder / evidence.name)
 
@@ -157,7 +152,6 @@ def _write_json(content: Mapping[str, Any], path: Path) -> None:
 
 
 def read_all_evidence(folder: Path) -> tuple[Evidence, ...]:
-    """Everything kept in a folder, by profile and model."""
     return tuple(read_evidence(path) for path in sorted(folder.glob("*.json")))
 
 
@@ -172,22 +166,16 @@ def read_evidence(path: Path) -> Evidence:
         raise _damaged(path.name, str(problem)[:200]) from problem
     _require(evidence.name == path.name, path.name, f"it holds results of {evidence.profile} with {evidence.model}")
     for number, finding in enumerate(evidence.findings, start=1):
-        _check(finding, evidence, f"finding {number}", path.name)
+        where, run, verdict = f"finding {number}", finding.run, finding.outcome.verdict
+        own = (run.profile, run.model) == (evidence.profile, evidence.model)
+        _require(own, path.name, f"{where} is of {run.profile} with {run.model}")
+        _require(bool(finding.attempt.bound), path.name, f"{where} has no hashes")
+        follows = verdict == NOT_TESTED or verdict in possible_verdicts(finding)
+        _require(follows, path.name, f"{where}: the verdict of {finding.attempt.attack} does not follow from its own figures")
     return evidence
 
 
-def _check(finding: Finding, evidence: Evidence, where: str, file: str) -> None:
-    """Refuses a finding of another profile or model, one without hashes, and a verdict that contradicts its figures."""
-    own = (finding.run.profile, finding.run.model) == (evidence.profile, evidence.model)
-    _require(own, file, f"{where} is of {finding.run.profile} with {finding.run.model}")
-    _require(bool(finding.attempt.bound), file, f"{where} has no hashes")
-    verdict = finding.outcome.verdict
-    follows = verdict == NOT_TESTED or verdict in possible_verdicts(finding)
-    _require(follows, file, f"{where}: the verdict of {finding.attempt.attack} does not follow from its own figures")
-
-
 def read_all_refusals(folder: Path) -> tuple[KeptRefusals, ...]:
-    """All kept refusals in a folder of evidence, by profile."""
     return tuple(read_refusals(path) for path in sorted((folder / FOLDER).glob("*.json")))
 
 
@@ -198,7 +186,6 @@ def refusals_of(profile: str, folder: Path) -> KeptRefusals | None:
 
 
 def read_refusals(path: Path) -> KeptRefusals:
-    """One file of refusals, with everything in it checked."""
     where = f"{FOLDER}/{path.name}"
     try:
         kept = decoded(_table_in(path, where), KeptRefusals, "the file")
@@ -210,14 +197,12 @@ def read_refusals(path: Path) -> KeptRefusals:
 
 
 def _table_in(path: Path, where: str) -> dict[str, Any]:
-    """The table in a file of kept results."""
     try:
         content = msgspec.json.decode(path.read_bytes())
     except (OSError, ValueError, RecursionError) as problem:
         raise _damaged(where, f"{type(problem).__name__}: {problem}"[:200]) from problem
     _require(isinstance(content, dict), where, "it holds no table of results")
-    table: dict[str, Any] = content
-    return table
+    return dict(content)
 
 
 def _damaged(name: str, problem: str) -> Failed:
@@ -274,24 +259,21 @@ def still_fresh(trial: Trial, profile: str, kept: Iterable[Evidence], tests: int
 
 def remaining(plan: AuditPlan, kept: Iterable[Evidence]) -> AuditPlan:
     """The missing and stale parts of a plan, each trial with its baseline: without it a trial shows nothing."""
-    evidence, tests = tuple(kept), count_of_tests(plan.trials)
-    left = ((trial, _left_of(trial, evidence, tests)) for trial in plan.trials)
-    return with_changes(plan, trials=tuple(with_changes(trial, profiles=profiles) for trial, profiles in left if profiles))
-
-
-def _left_of(trial: Trial, evidence: tuple[Evidence, ...], tests: int) -> tuple[str, ...]:
-    """The profiles on which a trial must be made again: its baseline in any case, and all if the baseline is due."""
-    due = [profile for profile in trial.profiles if not still_fresh(trial, profile, evidence, tests)]
-    if trial.expect_fail in due:
-        return trial.profiles
-    return tuple(profile for profile in trial.profiles if profile in due or profile == trial.expect_fail) if due else ()
+    evidence, tests, left = tuple(kept), count_of_tests(plan.trials), []
+    for trial in plan.trials:
+        due = {profile for profile in trial.profiles if not still_fresh(trial, profile, evidence, tests)}
+        if trial.expect_fail in due:  # then all are
+            left.append(trial)
+        elif due:
+            again = tuple(profile for profile in trial.profiles if profile in {*due, trial.expect_fail})
+            left.append(with_changes(trial, profiles=again))
+    return with_changes(plan, trials=tuple(left))
 
 
 # ---- staleness of refusals -----------------------------------------------------------------------------------------
 
 
 def lists_with(profile: str, plan: AuditPlan) -> tuple[str, ...]:
-    """The lists of a plan that name this profile."""
     return tuple(name for name, listed in ((BELOW, plan.refusals), (VIOLATIONS, plan.moves)) if profile in listed)
 
 
@@ -310,12 +292,11 @@ def stale_refusals(kept: KeptRefusals) -> tuple[str, ...]:
 
 def due_refusals(plan: AuditPlan, folder: Path) -> tuple[str, ...]:
     """The profiles of a plan whose refusals are missing or stale in this folder."""
-    named = dict.fromkeys((*plan.refusals, *plan.moves))
-    return tuple(profile for profile in named if not _fresh(refusals_of(profile, folder), lists_with(profile, plan), plan.name))
 
+    def is_fresh(profile: str) -> bool:
+        kept, listed = refusals_of(profile, folder), lists_with(profile, plan)
+        if kept is None or kept.bound != refusals_bound_to(profile):
+            return False
+        return kept.tried == listed if kept.plan == plan.name else set(listed) <= set(kept.tried)  # another plan may try more
 
-def _fresh(kept: KeptRefusals | None, listed: tuple[str, ...], plan: str) -> bool:
-    """Whether kept refusals cover these lists. Another plan may have tried more."""
-    if kept is None or kept.bound != refusals_bound_to(kept.profile):
-        return False
-    return kept.tried == listed if kept.plan == plan else set(listed) <= set(kept.tried)
+    return tuple(profile for profile in dict.fromkeys((*plan.refusals, *plan.moves)) if not is_fresh(profile))

@@ -62,7 +62,6 @@ class ForeignModel:
 
     @property
     def topics(self) -> Array:
-        """Each topic's shares of its words."""
         found: Array = self.weights / self.weights.sum(axis=1, keepdims=True)
         return found
 
@@ -242,15 +241,11 @@ _FORMATS: Mapping[str, Callable[[Path], Table]] = {".csv": _csv, ".json": _json,
 
 # ---- the audit ------------------------------------------------------------------------------------------------------
 
-
 CONFIDENCE, SEED = 0.95, 20_21
 FIT, COUNTS = "fit against word frequencies", "word counts"
 _LEAST = 20  # documents with a known word on each side
-_ALIKE = 0.01  # of the smaller side
-_MOST_TRAINED = 5_000  # members that the baseline is trained on
 _SHOWN_FROM = 0.55  # of pairs of a member and another that are ranked rightly, where no epsilon is claimed; chance has 0.5
 _UNCLAIMED = (8.0, 1e-5)  # the epsilon and delta for which guesses about canaries are chosen where none is claimed
-_EPOCHS = 40
 
 
 @dataclass(frozen=True)
@@ -259,13 +254,6 @@ class Sides:
 
     counts: Any  # a CSR array
     inside: Array
-
-    @classmethod
-    def shuffled(cls, members: Any, others: Any, rng: np.random.Generator) -> Sides:
-        """Both sides in a random order."""
-        order = rng.permutation(members.shape[0] + others.shape[0])
-        whole = sparse.csr_array(sparse.vstack([members, others]))
-        return cls(whole[order], (order < members.shape[0]))
 
 
 @dataclass(frozen=True)
@@ -283,20 +271,24 @@ class ForeignFiles:
 def audit_foreign(files: ForeignFiles, stages: Stages | None = None) -> Audit:
     """The audit as an ordinary record: every attack on the baseline first, then on the model."""
     begun, stages = time.perf_counter(), stages or Unwatched()
-    model, rng = read_foreign(files.model), np.random.default_rng(SEED)
-    sides = Sides.shuffled(*_read_both(files.members, files.others, model, files.text), rng)
-    made = Sides.shuffled(*_read_both(*files.canaries, model, files.text), rng) if files.canaries else None
+    model, rng, claimed = read_foreign(files.model), np.random.default_rng(SEED), files.claimed
+    sides = _read_both(files.members, files.others, model, files.text, rng)
+    made = _read_both(*files.canaries, model, files.text, rng) if files.canaries else None
     stages.stage("a model without protection beside it", 1)
-    beside = _beside(model, sides)
+    # LDA with as many topics, learned from the members and from nothing else, with its plain counts
+    members = sparse.csr_array(sides.counts[np.flatnonzero(sides.inside)[:5_000]])  # members that the baseline is trained on
+    documents = Corpus(HeldDocuments(members, model.words, np.arange(members.shape[0], dtype=np.uint64)))
+    trained = LDA(n_topics=max(len(model.weights), 2)).fit(documents, epochs=40, seed=SEED)
+    plain = np.asarray(trained.learned.state["counts"], float)
+    beside = ForeignModel(f"LDA on the members of {model.name}", model.words, plain)
     stages.step(1)
-    fits, claimed = [_case(ON_FIT, model, sides, files.claimed)], files.claimed
+    fits = [_case(ON_FIT, model, sides, claimed)]
     if made is not None:  # canaries need no baseline: by chance they show an epsilon of 0
         fits.append(_case(ON_CANARIES, model, made, claimed))
     findings = carried_out(_case(ON_FIT, beside, sides, None, baseline=True), fits, stages)
     if model.totals is not None:
-        findings += carried_out(
-            _case(ON_COUNTS, beside, sides, None, baseline=True), [_case(ON_COUNTS, model, sides, claimed)], stages
-        )
+        by_counts = [_case(ON_COUNTS, model, sides, claimed)]
+        findings += carried_out(_case(ON_COUNTS, beside, sides, None, baseline=True), by_counts, stages)
     untried = ["the noise of the training, and what its messages showed: only topics are here"]
     if made is None:
         untried.insert(0, "canaries: no made documents were named")
@@ -308,24 +300,21 @@ def audit_foreign(files: ForeignFiles, stages: Stages | None = None) -> Audit:
         again += ["--canaries-in", str(files.canaries[0]), "--canaries-out", str(files.canaries[1])]
     if files.text is not None:
         again += ["--text", files.text]
-    if files.claimed is not None:
-        again += ["--epsilon", f"{files.claimed.epsilon:g}", "--delta", f"{files.claimed.delta:g}"]
+    if claimed is not None:
+        again += ["--epsilon", f"{claimed.epsilon:g}", "--delta", f"{claimed.delta:g}"]
     title = f"What do the topics of {model.name} show of the documents that they were learned from?"
     seconds, command = time.perf_counter() - begun, (shlex.join(again),)
     return Audit("foreign", title, model.name, findings, tuple(untried), seconds, __version__, command, (), today())
 
 
-# ---- documents -----------------------------------------------------------------------------------------------------
-
-
-def _read_both(members: Path, others: Path, model: ForeignModel, text: str | None) -> tuple[Any, Any]:
-    """Both sides in the model's words, each document once.
+def _read_both(members: Path, others: Path, model: ForeignModel, text: str | None, rng: np.random.Generator) -> Sides:
+    """Both sides in the model's words, each document once, in a random order.
 
     A few that are alike in these words, as short texts are, are left out of both sides. More are refused.
     """
     sides: list[Mapping[bytes, Any]] = [_read(path, model, text) for path in (members, others)]
     common = set(sides[0]) & set(sides[1])
-    if len(common) > _ALIKE * min(map(len, sides)):
+    if len(common) > 0.01 * min(map(len, sides)):  # of the smaller side
         raise Mistake(
             "{documents} of the members are among the non-members, too",
             hint="a document was trained on, or it was not: remove it from one of the two files",
@@ -335,8 +324,9 @@ def _read_both(members: Path, others: Path, model: ForeignModel, text: str | Non
     for path, side in zip((members, others), sides, strict=True):
         if len(side) < _LEAST:
             raise _too_few(len(side), len(side), path)
-    first, second = (sparse.csr_array(sparse.vstack(list(side.values()))) for side in sides)
-    return first, second
+    whole = sparse.csr_array(sparse.vstack([row for side in sides for row in side.values()]))
+    order = rng.permutation(whole.shape[0])
+    return Sides(whole[order], order < len(sides[0]))
 
 
 def _too_few(known: int, documents: int, path: Path) -> Mistake:
@@ -365,17 +355,6 @@ def _read(path: Path, model: ForeignModel, text: str | None) -> Mapping[bytes, A
     return {row.indices.tobytes() + row.data.tobytes(): row for row in rows}
 
 
-def _beside(model: ForeignModel, sides: Sides) -> ForeignModel:
-    """LDA with as many topics, learned from the members and from nothing else, with its plain counts."""
-    members = sparse.csr_array(sides.counts[np.flatnonzero(sides.inside)[:_MOST_TRAINED]])
-    documents = Corpus(HeldDocuments(members, model.words, np.arange(members.shape[0], dtype=np.uint64)))
-    trained = LDA(n_topics=max(len(model.weights), 2)).fit(documents, epochs=_EPOCHS, seed=SEED)
-    return ForeignModel(f"LDA on the members of {model.name}", model.words, np.asarray(trained.learned.state["counts"], float))
-
-
-# ---- attacks -------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Topics:
     """What an attack on topics is asked: which of these documents they were learned from."""
@@ -398,21 +377,12 @@ class Topics:
         return found
 
 
-def _by_fit(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - one model is all there is
-    return {FIT: view.question.fits()}
-
-
-def _by_counts(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - as above
+def _by_counts(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - one model is all there is
     asked: Topics = view.question
     totals = asked.model.totals
     assert totals is not None  # else this is not tried
     share = float(totals.sum() / max(asked.counts.sum(), 1))
     return {COUNTS: presence(asked.counts, totals, min(max(share, 0.0), 1.0))}
-
-
-def _by_canaries(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - as above
-    """The guesses about made documents, which show an epsilon."""
-    return guess_extremes(view.question.fits(), view.question.guesses)
 
 
 def _case(attack: Attack, model: ForeignModel, sides: Sides, claimed: Budget | None, *, baseline: bool = False) -> Case:
@@ -436,7 +406,6 @@ def _case(attack: Attack, model: ForeignModel, sides: Sides, claimed: Budget | N
 
 
 def _posed(model: ForeignModel, sides: Sides, case: Case) -> tuple[AdversaryView, GroundTruth]:
-    """The topics and the candidates, and which of them are members."""
     about = (case.claimed.epsilon, case.claimed.delta) if case.claimed else _UNCLAIMED
     guesses = ideal_one_run(len(sides.inside), *about, corrected(CONFIDENCE, 2))[0] // 2
     asked = Topics(model, sides.counts, guesses)
@@ -454,7 +423,7 @@ ON_FIT = _foreign(
     title="Whether a document was in the training, from topics made elsewhere",
     citation="Manzonelli, Zhang and Vadhan 2024, arXiv 2403.04451 (topic models); Yeom et al. 2018, arXiv 1709.01604",
     measures=measures(FIT),
-    attack=_by_fit,
+    attack=lambda view, _: {FIT: view.question.fits()},
     judge=judged,
     allowed=allowed,
     limits=(
@@ -482,7 +451,7 @@ ON_CANARIES = _foreign(
     citation="Steinke, Nasr and Jagielski 2023 (arXiv 2305.08846): privacy auditing with one training run",
     given="every canary; never a coin",
     measures={SHOWN: "epsilon"},
-    attack=_by_canaries,
+    attack=lambda view, _: guess_extremes(view.question.fits(), view.question.guesses),
     judge=judge_guesses,
     allowed=allowed_of_run,
     limits=("canaries that no fair coin put in or left out: then the bound means nothing",),

@@ -16,7 +16,7 @@ from contextlib import closing, suppress
 from dataclasses import replace as with_changes
 from itertools import islice
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, cast
 
 import numpy as np
 from msgspec import Struct
@@ -33,7 +33,7 @@ from securetm.auditing.parts.membership_game import OUTSIDE, SHARES, best_fits, 
 from securetm.auditing.plans import ROUNDS, AuditPlan, Trial, of_epsilon
 from securetm.auditing.record import Audit, Finding, flat, with_findings
 from securetm.auditing.recorded import MESSAGES, check_recorded, granted_to, serials_of, vocabulary_of
-from securetm.auditing.regulators import CRITERIA, bears_on
+from securetm.auditing.regulators import bears_on
 from securetm.auditing.runs import Demonstrations, baseline_of, check_baseline, no_baseline, place_for, serves_itself
 from securetm.auditing.trials import Scored, case_on_run, findings, how_again, left_out, new_secret
 from securetm.auditing.verdicts import corrected
@@ -54,14 +54,12 @@ from securetm.wording import counted
 # ---- which trials, in which order, and what they take ---------------------------------------------------------------
 # The estimates are of one core: they order trials, and say what does not fit into the time that is left.
 
-
 SHADOWS = "shadows"
 FEWEST_ROUNDS = 5  # of a baseline: it shows that the attack works on these documents, and need not be the run again
 FEWEST_SHADOWS = 10  # where time is short: with fewer, hardly any member is told
 _USUAL = 1.5  # seconds of an attack on one run, by the kept evidence
 _SLOW: Mapping[str, float] = {"gradient_matching": 25.0, "rare_documents": 10.0, "update_inversion": 10.0, "sum_inversion": 4.0}
 _MANY_WORDS = 10_000  # of a list for which rare_documents takes as long; with fewer, there are fewer rare ones to compare
-_LEAST_TELLING = len(CRITERIA)
 _FOR_BASELINE = 0.4  # the share of the time that its training may take
 _COMPUTING = 0.25  # the share of a recorded run's time that its parties and its model take, without messages
 
@@ -79,7 +77,6 @@ class PlannedTrial:
 
     @property
     def trials(self) -> tuple[Trial, ...]:
-        """All its trials."""
         return (self.trial, *self.beside)
 
 
@@ -113,7 +110,7 @@ def planned(trials: Iterable[Trial], given: RunFolder) -> tuple[tuple[PlannedTri
     worth = [PlannedTrial(first, expected(first, given), tuple(beside)) for first, *beside in views.values()]
     before: Counter[str] = Counter()
     placed = []
-    for one in sorted(worth, key=lambda one: (one.seconds, _LEAST_TELLING - len(bears_on(one.trial.attack)))):
+    for one in sorted(worth, key=lambda one: (one.seconds, -len(bears_on(one.trial.attack)))):
         placed.append(((SHADOWS in one.trial.effort, before[one.trial.attack]), one))  # what trains shadow models is last
         before[one.trial.attack] += 1
     return tuple(one for _, one in sorted(placed, key=lambda pair: pair[0])), tuple(reasons)
@@ -134,12 +131,10 @@ def _why_not(trial: Trial, given: RunFolder, others: int) -> str:
 
 
 def not_made(trial: Trial, problem: str) -> str:
-    """Says that a trial was not made, and why."""
     return f"the attack “{attack_called(trial.attack).title}” ({trial.attack}): {problem}"
 
 
 def expected(trial: Trial, given: RunFolder) -> float:
-    """The seconds of the attack on the run and on its baseline."""
     alone, shadow = _expected_seconds(trial, given)
     return alone + trial.effort.get(SHADOWS, 0) * shadow
 
@@ -264,7 +259,6 @@ def _seconds_of_training(view: AdversaryView, reads_sums: bool, effort: Effort) 
 # ---- what an interrupted audit has found ----------------------------------------------------------------------------
 # A file of results beside the run's records, written whole after each trial.
 
-
 FOLDER, ENDING = "audits", ".unfinished"
 
 
@@ -289,7 +283,6 @@ class Unfinished:
             self._trials = dict(there["trials"])
 
     def __len__(self) -> int:
-        """How many trials it holds."""
         return len(self._trials)
 
     def findings(self, trial: Trial, tests: int, rounds: int) -> tuple[Finding, ...]:
@@ -303,7 +296,6 @@ class Unfinished:
             raise DamagedStore(str(self.path), str(problem)) from problem
 
     def keep(self, trial: Trial, tests: int, rounds: int, found: tuple[Finding, ...]) -> None:
-        """Writes the findings of this trial beside the others."""
         shown = (replace(one, outcome=replace(one.outcome, examples=one.leaked[: self._examples])) for one in found)
         self._trials[self._key(trial, tests, rounds)] = [flat(one) for one in shown]
         content: Mapping[str, Any] = {"about": self._about, "trials": self._trials}
@@ -320,7 +312,6 @@ class Unfinished:
 
 
 # ---- what a worker is given, and what it makes of it ----------------------------------------------------------------
-
 
 MOST_PROCESSES = 4  # each holds the run's documents
 _RESERVE = 1.2  # shadow models may take so many times what was measured of one
@@ -394,7 +385,7 @@ _ENOUGH = 6.0  # expected seconds of attacks before what they took says how fast
 
 
 @dataclass
-class _OfRun(Sequence[TrialsToMake]):
+class _OfRun:
     """One audit of a given run while it is made: the tasks of its workers, each decided on when a worker is free for it."""
 
     given: RunFolder
@@ -416,11 +407,11 @@ class _OfRun(Sequence[TrialsToMake]):
         self.rounds = rounds_in_time(trials, self.given, self.limit)
         # all claims of an epsilon that are tested together may go wrong as rarely as one alone
         self.tests = 0 if self.given.agreement.budget is None else sum(map(of_epsilon, trials))
-        for number, one in enumerate(self.in_order if self.kept is not None else ()):
-            assert self.kept is not None
-            before = tuple(self.kept.findings(trial, self.tests, self.rounds) for trial in one.trials)
-            if all(before):
-                self.found[number] = before
+        if self.kept is not None:
+            for number, one in enumerate(self.in_order):
+                before = tuple(self.kept.findings(trial, self.tests, self.rounds) for trial in one.trials)
+                if all(before):
+                    self.found[number] = before
         self.waiting = [number for number in range(len(self.in_order)) if number not in self.found]
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.workers = max(min(self.workers or min(cores, MOST_PROCESSES), len(self.waiting)), 1)
@@ -429,8 +420,17 @@ class _OfRun(Sequence[TrialsToMake]):
         """The findings of every trial that fits into the time, in the order of the trials."""
         work = OnRun(self.given.path, self.runs.place, self.rounds, self.tests, new_secret())
         with closing(crew_of(self.workers)) as crew:
-            for made in crew.map(work, self):
-                self._take(made)
+            for made in crew.map(work, cast("Sequence[TrialsToMake]", self)):
+                one = self.in_order[made.number]
+                if made.left is not None:
+                    self.late.append((with_changes(one, seconds=made.needed), made.left))
+                if not made.found:
+                    continue
+                self.expected, self.taken = self.expected + one.seconds, self.taken + made.seconds
+                self.found[made.number] = made.found
+                for trial, findings_of_it in zip(one.trials, made.found, strict=True):
+                    if self.kept is not None:
+                        self.kept.keep(trial, self.tests, self.rounds, findings_of_it)
         return tuple(one for number in sorted(self.found) for findings in self.found[number] for one in findings)
 
     def left(self) -> float:
@@ -441,13 +441,7 @@ class _OfRun(Sequence[TrialsToMake]):
     def __len__(self) -> int:
         return len(self.waiting)
 
-    @overload
-    def __getitem__(self, place: int) -> TrialsToMake: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[TrialsToMake]: ...
-    def __getitem__(self, place: int | slice) -> TrialsToMake | Sequence[TrialsToMake]:
-        if isinstance(place, slice):
-            return [self[at] for at in range(*place.indices(len(self)))]
+    def __getitem__(self, place: int) -> TrialsToMake:
         number = self.waiting[place]  # an IndexError where the tasks end
         one, left = self.in_order[number], self.left()
         if not may_fit(one, self.given, left):
@@ -464,19 +458,6 @@ class _OfRun(Sequence[TrialsToMake]):
         if not serves_itself(self.given, profile):
             baseline = baseline_of(self.given, profile, self.runs, self.rounds).path
         return TrialsToMake(number, one.trials, baseline, self.begun + self.limit)
-
-    def _take(self, made: TrialsMade) -> None:
-        """Keeps what came of a task."""
-        one = self.in_order[made.number]
-        if made.left is not None:
-            self.late.append((with_changes(one, seconds=made.needed), made.left))
-        if not made.found:
-            return
-        self.expected, self.taken = self.expected + one.seconds, self.taken + made.seconds
-        self.found[made.number] = made.found
-        for trial, findings_of_it in zip(one.trials, made.found, strict=True):
-            if self.kept is not None:
-                self.kept.keep(trial, self.tests, self.rounds, findings_of_it)
 
 
 def audit_of_run(

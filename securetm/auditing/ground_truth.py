@@ -17,12 +17,11 @@ from securetm.auditing.attack import Canaries, GroundTruth, TopicTables
 from securetm.auditing.recorded import claimed_by, public_facts, states_of, vocabulary_of
 from securetm.auditing.roles import worked_in
 from securetm.auditing.views import ColludingParty, RoundQuestion
-from securetm.contracts import Array, Entropy, RoundContext, Sampling, State
+from securetm.contracts import Array, RoundContext, Sampling, State
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RunFolder
 from securetm.federation.party.documents import PartyDocuments
-from securetm.federation.party.party import Party
 from securetm.federation.party_store import PartyStore
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.simulation.simulation import make_party
@@ -35,7 +34,6 @@ from securetm.plans.profiles import cohort_of
 # They are made of words that the parties use. The coins come from the operating system, so no attack can compute them from the
 # plan's seed. They are stored beside the run, for the judge alone. No attack reads them.
 
-
 LENGTH = 30  # different words of one canary: as many as a bounded row of counts may hold
 RECORD = "canaries.npz"  # beside the run's transcript, in no role's own folder
 _OFTEN = 5  # documents that a word must be in: the default of plans
@@ -47,7 +45,6 @@ def with_canaries(
     each: int,
     seed: int,
     words: Sequence[str] | None = None,
-    entropy: Entropy | None = None,
     *,
     different: int = LENGTH,
 ) -> tuple[Mapping[str, Corpus], Corpus]:
@@ -56,12 +53,16 @@ def with_canaries(
     They are made of the rarer half of the words that the parties use, or of a public list, where there is one. Each has so
     many `different` words. Where a clip bounds the length of rows a few words suffice, and two canaries then have hardly a word
     in common, so none hides another. Where documents have embeddings, theirs are directions drawn at random. The seed decides
-    words and directions, which an attacker knows anyway. `entropy` decides the coins; its default is the operating system's.
+    words and directions, which an attacker knows anyway; the operating system's randomness decides the coins.
     """
-    rng, fair = np.random.default_rng([seed, each]), entropy or OperatingSystem()
-    listed = _rare_words(documents, words)
+    rng, fair = np.random.default_rng([seed, each]), OperatingSystem()
+    whole = Corpus.concat(list(documents.values()))
+    whole = whole if words is None else whole.project(words)
+    often = whole.document_frequencies()
+    by_rank = [whole.vocabulary[place] for place in np.argsort(-often, kind="stable") if often[place] >= _OFTEN]
+    listed = tuple(sorted(by_rank[len(by_rank) // 2 :] or whole.vocabulary))
     made = {
-        name: _made(name, _thrown(each, fair), listed, rng, min(different, len(listed)), own.embedding_width)
+        name: _made(name, fair.bytes(-(-each // 8)), each, listed, rng, min(different, len(listed)), own.embedding_width)
         for name, own in documents.items()
     }
     put = {name: Corpus.concat([documents[name], _plain(found.select(_coins(found)))]) for name, found in made.items()}
@@ -77,14 +78,11 @@ def record_of(run: Path, vocabulary: tuple[str, ...]) -> Canaries | None:
     return Canaries(_plain(record), tuple(str(name) for name in record.parties), _coins(record))
 
 
-def _thrown(coins: int, entropy: Entropy) -> Array:
-    """So many fair coins."""
-    return np.unpackbits(np.frombuffer(entropy.bytes(-(-coins // 8)), dtype=np.uint8), count=coins).astype(bool)
-
-
-def _made(party: str, put: Array, words: tuple[str, ...], rng: np.random.Generator, long: int, width: int) -> Corpus:
-    """Canaries with words drawn from the whole list, so two of them share few words. `put` has those that take part."""
-    each = len(put)
+def _made(
+    party: str, thrown: bytes, each: int, words: tuple[str, ...], rng: np.random.Generator, long: int, width: int
+) -> Corpus:
+    """Canaries with words drawn from the whole list, so two of them share few words. The bits thrown say who takes part."""
+    put = np.unpackbits(np.frombuffer(thrown, dtype=np.uint8), count=each).astype(bool)
     tokens = np.concatenate([rng.choice(len(words), long, replace=False) for _ in range(each)])
     coins = np.where(put, _IN, _OUT)
     names = np.full(each, party)
@@ -104,15 +102,6 @@ def _plain(record: Corpus) -> Corpus:
     return record.replace(labels=None, parties=None)
 
 
-def _rare_words(documents: Mapping[str, Corpus], words: Sequence[str] | None) -> tuple[str, ...]:
-    """The rarer half of the frequent enough words. Words of too few documents are on no agreed list."""
-    whole = Corpus.concat(list(documents.values()))
-    whole = whole if words is None else whole.project(words)
-    often = whole.document_frequencies()
-    by_rank = [whole.vocabulary[place] for place in np.argsort(-often, kind="stable") if often[place] >= _OFTEN]
-    return tuple(sorted(by_rank[len(by_rank) // 2 :] or whole.vocabulary))
-
-
 # ---- the tables behind an answer, which no role stores --------------------------------------------------------------
 # It is for the judge alone. It uses only what the party knew: its documents, the noise that it kept, and its state.
 
@@ -126,37 +115,24 @@ def replayed_tables(
         known = PartyDocuments(party.corpus)
         known.adopt(vocabulary, folder.agreement)
         documents = known.for_question(TRAIN)
-        noised = _behind_noise(party, documents, model.query(state))
+        # with the noise that the party drew once and kept
+        cohort = cohort_of(party.agreement.profile, party.members)
+        context = RoundContext(cohort, OperatingSystem(), party.store, party.drawn)
+        route = Route.through(model.query(state).terms, party.agreement.profile.mechanisms, cohort)
+        noised = route.on_documents(documents, context)
     start = model.table(state)
     held = _RecordedDocuments(model.read(noised, start.words))
     counted = model.trained(start, cast("SampledDocuments", held), held.names(noised.keys))
     if noised.perturbed is None:
         return TopicTables(counted, counted)
+    counts, topics = documents.counts, held.topics.astype(np.int64)
+    in_order = np.repeat(counts.indices, counts.data) if documents.tokens is None else documents.tokens
+    words = np.asarray(in_order, dtype=np.int64)  # that each slot holds
+    if len(topics) != len(words):  # whole sentences are drawn
+        topics = np.repeat(topics, np.diff(documents.sentence_ends, prepend=0))
     real = np.zeros(counted.shape)
-    words = _words(documents)
-    np.add.at(real, (_by_word(held.topics.astype(np.int64), documents, len(words)), words), 1.0)
+    np.add.at(real, (topics, words), 1.0)
     return TopicTables(counted, real)
-
-
-def _behind_noise(party: Party, documents: Any, query: Any) -> Any:
-    """The documents with the noise that the party drew once and kept."""
-    cohort = cohort_of(party.agreement.profile, party.members)
-    context = RoundContext(cohort, OperatingSystem(), party.store, party.drawn)
-    return Route.through(query.terms, party.agreement.profile.mechanisms, cohort).on_documents(documents, context)
-
-
-def _words(documents: Any) -> Array:
-    """Which word each slot holds, in the order of the slots."""
-    if documents.tokens is not None:
-        return np.asarray(documents.tokens, dtype=np.int64)
-    return np.repeat(documents.counts.indices, documents.counts.data).astype(np.int64)
-
-
-def _by_word(topics: Array, documents: Any, words: int) -> Array:
-    """Each word's topic: its own, or that of its sentence if whole sentences are drawn."""
-    if len(topics) == words:
-        return topics
-    return np.repeat(topics, np.diff(documents.sentence_ends, prepend=0))
 
 
 class _RecordedDocuments:
@@ -173,7 +149,6 @@ class _RecordedDocuments:
         return getattr(self._held, name)
 
     def counted(self, topics: Array, table: CountTable) -> Array:
-        """Counts as the documents do, and keeps the topics."""
         self.topics = topics
         return self._held.counted(topics, table)
 
@@ -187,6 +162,11 @@ def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> Gro
     sides = {name: adopted(folder, name, vocabulary) for name in folder.members}
     trained = {name: side.for_question(TRAIN) for name, side in sides.items()}
     others = {name: side.for_question(HELD_OUT) for name, side in sides.items()}
+    canaries = record_of(folder.path, vocabulary)
+    if canaries is not None:
+        made = canaries.documents.keys
+        apart = {name: own.select(~np.isin(own.keys, made)) for name, own in trained.items()}
+        canaries = replace(canaries, others=apart)  # which an attacker may know
     training = [asked for asked in rounds if asked.question == TRAIN]
     in_batches = any(mechanism.sampling is Sampling.PUBLIC for mechanism in profile.mechanisms)
     states = states_of(folder, {asked.serial for asked in rounds})
@@ -201,13 +181,13 @@ def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> Gro
         held={name: documents.counts for name, documents in trained.items()},
         batches={(serial, name): trained[name].counts[rows] for (serial, name), rows in drawn.items()},
         drawn=drawn,
-        embeddings=_embeddings(trained),
-        other_embeddings=_embeddings(others),
+        embeddings={name: own.embeddings for name, own in trained.items() if own.embeddings is not None},
+        other_embeddings={name: own.embeddings for name, own in others.items() if own.embeddings is not None},
         tables=lambda serial, name: replayed_tables(folder, vocabulary, states, serial, name),
         others={name: documents.counts for name, documents in others.items()},
         reachable=1.0 if in_batches else min((asked.terms.sampling for asked in training), default=1.0),
         public=public_facts(folder),
-        canaries=_canaries(folder, vocabulary, trained),
+        canaries=canaries,
         claimed=claimed_by(folder),
         worked={
             (asked.serial, name): words
@@ -240,28 +220,17 @@ def _sentences(documents: Corpus) -> Any:
     return counts
 
 
-def _canaries(folder: RunFolder, vocabulary: tuple[str, ...], trained: Mapping[str, Any]) -> Canaries | None:
-    """The canaries, and the parties' other training documents, which an attacker may know."""
-    if (found := record_of(folder.path, vocabulary)) is None:
-        return None
-    made = found.documents.keys
-    return replace(found, others={name: own.select(~np.isin(own.keys, made)) for name, own in trained.items()})
-
-
 def colluding_parties_of(folder: RunFolder, helpers: int) -> tuple[ColludingParty, ...]:
     """The last parties of the run with all that they hold."""
-    vocabulary, names = vocabulary_of(folder), folder.members[len(folder.members) - helpers :]
-    return tuple(ColludingParty(n, adopted(folder, n, vocabulary).for_question(TRAIN), _secrets(folder, n)) for n in names)
-
-
-def _secrets(folder: RunFolder, name: str) -> Mapping[str, bytes]:
-    """Keys, prekeys and all else that this party keeps in its store."""
-    with closing(PartyStore(folder.party(name))) as store:
-        return {str(key): store.get(str(key)) or b"" for (key,) in store.rows("SELECT key FROM store ORDER BY key")}
+    vocabulary, found = vocabulary_of(folder), []
+    for name in folder.members[len(folder.members) - helpers :]:
+        with closing(PartyStore(folder.party(name))) as store:
+            secrets = {str(key): store.get(str(key)) or b"" for (key,) in store.rows("SELECT key FROM store ORDER BY key")}
+        found.append(ColludingParty(name, adopted(folder, name, vocabulary).for_question(TRAIN), secrets))
+    return tuple(found)
 
 
 def adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> PartyDocuments:
-    """A party's documents in the words that were agreed on."""
     documents = PartyDocuments(Corpus.load(folder.party(name) / "corpus.npz").gathered())
     documents.adopt(vocabulary, folder.agreement)
     return documents
@@ -272,7 +241,3 @@ def _drawn(documents: Corpus, asked: RoundQuestion, seed: int) -> Array:
     if not asked.terms.batch or len(documents) == 0:
         return np.arange(len(documents))
     return np.asarray(batch_rows(documents.keys, asked.terms.batch, asked.number, seed))
-
-
-def _embeddings(documents: Mapping[str, Corpus]) -> dict[str, Array]:
-    return {name: own.embeddings for name, own in documents.items() if own.embeddings is not None}

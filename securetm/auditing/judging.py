@@ -6,7 +6,7 @@ What an attack finds in the control is chance. A result that is no better is no 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,6 @@ from securetm.auditing.views import (
     TIMES,
     TOTAL,
     AdversaryView,
-    ColludingParty,
     Message,
     first_part,
     opened_type,
@@ -102,66 +101,57 @@ def of_chance(view: AdversaryView, seed: int) -> AdversaryView:
     """The view with random vectors, sums and model. Sealed numbers are uniform over their range, others of the same size."""
     known = questions_in(view) if REQUEST in view.seen and view.words is not None else {}
     rng = np.random.default_rng(seed)
-    changes: dict[str, Callable[[Message, Terms, np.random.Generator], bytes]] = dict.fromkeys(BY_PARTIES, _random_vector)
-    changes[TOTAL] = _random_total
-    if view.weights is None and not set(changes) & set(view.seen):  # then the attack reads how the shared model changes
-        changes[REQUEST] = _permuted_state
-    seen = {
-        channel: tuple(
-            replace(m, content=changes[channel](m, known[m.serial].terms, rng))
-            if channel in changes and m.serial in known
-            else m
-            for m in messages
-        )
-        for channel, messages in view.seen.items()
-    }
-    for beside in {SIZES, TIMES} & set(seen):
-        seen[beside] = _permuted_contents(seen[beside], rng)
+    # else the attack reads how the shared model changes
+    has_vectors = view.weights is not None or not {*BY_PARTIES, TOTAL}.isdisjoint(view.seen)
+
+    def changed(message: Message) -> Message:
+        if message.serial not in known:
+            return message
+        terms = known[message.serial].terms
+        if message.channel in BY_PARTIES:
+            return _with_random_vector(message, terms, rng)
+        if message.channel == TOTAL:
+            numbers = np.frombuffer(message.content, opened_type(message, terms))
+            return replace(message, content=_random_like(numbers, rng).tobytes())
+        if message.channel == REQUEST and not has_vectors:
+            session, body = wire.unpack_request(message.content)
+            if isinstance(body, wire.Ask):
+                state = {name: _permuted(values, rng) if values.size > 1 else values for name, values in body.state.items()}
+                return replace(message, content=wire.pack_request(session, replace(body, state=state)))
+        return message
+
+    seen = {channel: tuple(map(changed, messages)) for channel, messages in view.seen.items()}
+    for beside in {SIZES, TIMES} & set(seen):  # the messages' lengths, or times, in a random order
+        messages = seen[beside]
+        places = rng.permutation(len(messages))
+        seen[beside] = tuple(replace(m, content=messages[at].content) for m, at in zip(messages, places, strict=True))
     weights = {name: _permuted(values, rng) for name, values in view.weights.items()} if view.weights is not None else None
     again = of_chance(view.again, seed + 1) if view.again is not None else None
-    question = view.redrawn(rng) if view.redrawn is not None else view.question
-    return replace(view, seen=seen, weights=weights, again=again, question=question, insiders=_without_keys(view))
-
-
-def _without_keys(view: AdversaryView) -> tuple[ColludingParty, ...]:
-    """Ciphertexts stay, since random bytes are no ciphertexts. Instead the control removes the key that would open them."""
-    if not view.insiders or view.public.profile.aggregation.opened_by != "parties":
-        return view.insiders
-    return tuple(replace(insider, secrets={}) for insider in view.insiders)
+    question, insiders = view.redrawn(rng) if view.redrawn is not None else view.question, view.insiders
+    if insiders and view.public.profile.aggregation.opened_by == "parties":
+        # ciphertexts stay, since random bytes are no ciphertexts; instead the control removes the key that would open them
+        insiders = tuple(replace(insider, secrets={}) for insider in insiders)
+    return replace(view, seen=seen, weights=weights, again=again, question=question, insiders=insiders)
 
 
 def _permuted(values: Array, rng: np.random.Generator) -> Array:
-    """The same numbers in a random order."""
     return rng.permutation(values.ravel()).reshape(values.shape)
 
 
-def _permuted_contents(messages: tuple[Message, ...], rng: np.random.Generator) -> tuple[Message, ...]:
-    """The messages' lengths, or times, in a random order."""
-    places = rng.permutation(len(messages))
-    return tuple(replace(m, content=messages[place].content) for m, place in zip(messages, places, strict=True))
-
-
-def _random_vector(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:
+def _with_random_vector(message: Message, terms: Terms, rng: np.random.Generator) -> Message:
     session, outcome = wire.unpack_reply(message.content, message.sender)
     begins = vector_at(first_part(message), terms)
     if not isinstance(outcome, wire.Accepted) or begins is None:
-        return message.content
+        return message
     first = bytes(outcome.parcels[0])
     whole = np.frombuffer(first, wire_type(terms), offset=begins)
-    drawn = first[:begins] + (_uniform_like(whole, rng) if message.channel == SEALED else _random_like(whole, rng)).tobytes()
-    return bytes(wire.pack_reply(session, replace(outcome, parcels=(drawn, *outcome.parcels[1:]))))
-
-
-def _permuted_state(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:  # noqa: ARG001 - as the others
-    session, body = wire.unpack_request(message.content)
-    if not isinstance(body, wire.Ask):
-        return message.content
-    state = {name: _permuted(values, rng) if values.size > 1 else values for name, values in body.state.items()}
-    return wire.pack_request(session, replace(body, state=state))
-
-
-def _random_total(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:
-    return _random_like(np.frombuffer(message.content, opened_type(message, terms)), rng).tobytes()
+    if message.channel == SEALED and whole.dtype.kind == "i":  # uniform numbers of the ring, as masked ones are
+        edges = np.iinfo(whole.dtype)
+        drawn = rng.integers(edges.min, edges.max, len(whole), dtype=whole.dtype, endpoint=True)
+    else:
+        drawn = _random_like(whole, rng)
+    parcels = first[:begins] + drawn.tobytes(), *outcome.parcels[1:]
+    return replace(message, content=bytes(wire.pack_reply(session, replace(outcome, parcels=parcels))))
 
 
 def _random_like(vector: Array, rng: np.random.Generator) -> Array:
@@ -171,11 +161,3 @@ def _random_like(vector: Array, rng: np.random.Generator) -> Array:
         return rng.permutation(vector)
     size = float(np.sqrt(np.mean(np.square(vector, dtype=np.float64)))) or 1.0
     return (rng.standard_normal(len(vector)) * size).astype(kind)
-
-
-def _uniform_like(vector: Array, rng: np.random.Generator) -> Array:
-    """Uniform numbers of the ring, as masked ones are."""
-    if vector.dtype.kind != "i":
-        return _random_like(vector, rng)
-    edges = np.iinfo(vector.dtype)
-    return rng.integers(edges.min, edges.max, len(vector), dtype=vector.dtype, endpoint=True)

@@ -58,7 +58,6 @@ class AuditPlan:
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """Every profile that some trial tries, in the order of the plan."""
         return tuple(dict.fromkeys(profile for trial in self.trials for profile in trial.profiles))
 
 
@@ -74,7 +73,6 @@ class _Text:
 
 
 def audit_plan_names() -> tuple[str, ...]:
-    """The names of the audit plans that come with securetm."""
     return toml_names("audits", "plans")
 
 
@@ -101,7 +99,15 @@ def _trial(part: Mapping[str, Any], runs: Mapping[str, Any], where: str, threats
     trial = from_table(Trial, part, where)
     if trial.attack not in attack_names():
         raise NotFound("attack", trial.attack, attack_names())
-    _check_threat(trial, threats(trial.threat_model), where)
+    feared = threats(trial.threat_model)
+    names = tuple(adversary.name for adversary in feared.adversaries)
+    require(trial.adversary in names, where, "adversary", trial.adversary, known=names)
+    most = feared.adversary(trial.adversary).colludes_with_parties
+    require(trial.helpers <= most, where, "helpers", trial.helpers, f"must be at most {most}, as many as {feared.name} fears")
+    asked = [wanted.claim.what for wanted in feared.requires if wanted.claim.against == trial.adversary]
+    accepted = [what for what, _ in feared.accepts]
+    problem = f"is neither required against {trial.adversary} nor accepted in {feared.name}"
+    require(trial.claim in (*asked, *accepted), where, "claim", trial.claim, problem)
     _check_profiles((*trial.profiles, trial.expect_fail))
     require(len(set(trial.profiles)) == len(trial.profiles), where, "profiles", trial.profiles, "names a profile twice")
     baseline = "must be one of the profiles tried"
@@ -111,18 +117,6 @@ def _trial(part: Mapping[str, Any], runs: Mapping[str, Any], where: str, threats
         most = MOST.get(name, MOST_EFFORT)
         require(0 < amount <= most, f"{where} effort", name, amount, f"must be a whole number from 1 to {most:,}")
     return trial
-
-
-def _check_threat(trial: Trial, threats: ThreatModel, where: str) -> None:
-    """Refuses a claim that the threat model neither requires nor accepts as not given, and too many helpers."""
-    names = tuple(adversary.name for adversary in threats.adversaries)
-    require(trial.adversary in names, where, "adversary", trial.adversary, known=names)
-    most = threats.adversary(trial.adversary).colludes_with_parties
-    require(trial.helpers <= most, where, "helpers", trial.helpers, f"must be at most {most}, as many as {threats.name} fears")
-    asked = [wanted.claim.what for wanted in threats.requires if wanted.claim.against == trial.adversary]
-    accepted = [what for what, _ in threats.accepts]
-    problem = f"is neither required against {trial.adversary} nor accepted in {threats.name}"
-    require(trial.claim in (*asked, *accepted), where, "claim", trial.claim, problem)
 
 
 def _check_profiles(names: Iterable[str]) -> None:

@@ -16,11 +16,7 @@ from msgspec.structs import fields, replace
 
 REFUTED, NOT_REFUTED, NOT_TESTED = "refuted", "not refuted", "not tested"
 VERDICTS = (REFUTED, NOT_REFUTED, NOT_TESTED)
-BROKEN, OPEN, HELD = (
-    "broken",
-    "open",
-    "held",
-)  # of a claim; of what nobody promised; not refuted
+BROKEN, OPEN, HELD = "broken", "open", "held"  # of a claim; of what nobody promised; not refuted
 STANDINGS = (BROKEN, OPEN, HELD, NOT_TESTED)  # the worst first
 
 
@@ -69,7 +65,6 @@ class Curve(Struct, frozen=True, forbid_unknown_fields=True):
     up: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """A rate is a share, and an epsilon is not negative."""
         _fits(len(self.across) == len(self.up), "up", f"is {len(self.up)}; it must be the number of points of `across`")
         most = 1.0 if self.kind == "roc" else math.inf
         for name, line in (("across", self.across), ("up", self.up)):
@@ -95,7 +90,6 @@ class RefusalRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     kept: Day = ""  # the day on which it was found, if it was kept and not tried again
 
     def __post_init__(self) -> None:
-        """A refusal names who refused and why."""
         _fits(not self.refused or bool(self.by), "by", "is missing")
         _fits(not self.refused or bool(self.reason), "reason", "is missing")
 
@@ -128,7 +122,6 @@ class Measured(Struct, frozen=True, forbid_unknown_fields=True):
     by_chance: float | None = None  # what the same attack reached on random numbers
 
     def __post_init__(self) -> None:
-        """The value lies in its interval, and hits are counted among tries."""
         _fits(self.low <= self.high, "low", f"is {self.low}; it lies above the other end, {self.high}")
         inside = self.value is None or self.low <= self.value <= self.high
         _fits(inside, "value", f"is {self.value}; it does not lie within its interval")
@@ -223,7 +216,6 @@ class Finding(Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(one for one in map(leaked, self.outcome.examples) if one is not None)
 
     def judged(self, verdict: str, why: str) -> Finding:
-        """The same finding with another verdict."""
         return replace(self, outcome=replace(self.outcome, verdict=verdict, why=why))
 
 

@@ -102,13 +102,7 @@ def serials_of(folder: RunFolder, questions: Collection[str], rounds: int) -> tu
     return tuple(sorted(found))
 
 
-def rounds_read(folder: RunFolder, questions: Collection[str], rounds: int) -> int:
-    """How many rounds of training an attack gets that asks for this many. A run may have fewer."""
-    return len(serials_of(folder, (TRAIN,), rounds)) if TRAIN in questions else 0
-
-
 def _asked(folder: RunFolder) -> Iterator[tuple[int, str]]:
-    """The question of each round, in order."""
     transcript = _transcript(folder)
     numbers = [int(serial) for (serial,) in transcript.rows("SELECT DISTINCT serial FROM messages ORDER BY serial")]
     select = "SELECT content FROM messages WHERE serial = ? AND channel = ? ORDER BY at"

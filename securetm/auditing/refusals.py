@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -57,12 +58,6 @@ from securetm.wording import counted
 # A sum hides which party sent something, not what was sent. The profile `masked` limits that only by the least number of
 # documents in a sum, so an audit tests this limit.
 
-_ANY = "open"  # the documents are the same in every profile
-_A_LIST = {"vocabulary.source": "file", "vocabulary.max_words": 500, "vocabulary.min_documents": 1}
-_ALL = 1000  # rounds, more than such a run has
-_BY_BATCHES = {"model.name": "prodlda"}  # a coordinator can ask this model for batches that are too small
-_FLOORS = (BelowMinimum.__name__, TooFewToTakePart.__name__)  # refusals because of the least number of documents
-
 
 def tried_below_minimum(
     profile: str, runs: Demonstrations, settings: Mapping[str, Any] | None = None
@@ -73,15 +68,17 @@ def tried_below_minimum(
     documents, a coordinator cannot ask for batches, so only the second run is begun. No run is begun if every sum is large
     enough.
     """
-    rules, some = read_profile(profile), {**_BY_BATCHES, **(settings or {})}
-    corpora = runs.documents(whole_plan(None, {**some, "profile": _ANY}))
+    # a coordinator can ask this model for batches that are too small
+    rules, some = read_profile(profile), {"model.name": "prodlda", **(settings or {})}
+    corpora = runs.documents(whole_plan(None, {**some, "profile": "open"}))  # the documents are the same in every profile
     left = rules.aggregation.remaining(cohort_of(rules, tuple(corpora)), len(corpora))
     each, least = (rules.minimum_documents - 1) // left, fewest_left(rules, tuple(corpora))
     few = (rules.minimum_documents - 1) // least
     if each < 1:
         return ()
-    listed = _A_LIST if rules.vocabularies == ("file",) else {}
-    some |= {**listed, "profile": profile, "training.rounds": 1}
+    if rules.vocabularies == ("file",):
+        some |= {"vocabulary.source": "file", "vocabulary.max_words": 500, "vocabulary.min_documents": 1}
+    some |= {"profile": profile, "training.rounds": 1}
     cut = {name: corpus.select(np.arange(min(few, len(corpus)))) for name, corpus in corpora.items()}
     whole = runs.planned({**some, "model.batch": rules.minimum_documents})
     last = _tried_run(whole, cut, few, least, "in all", runs.place / f"{profile}-few-documents", runs.stages)
@@ -105,19 +102,15 @@ def _tried_run(
         by, reason = refused.party, refused.reason
     except TooFewToTakePart as refused:
         by, reason = refused.party, type(refused).__name__
-    held = reason in _FLOORS and not _opened(folder)
+    select = "SELECT COUNT(*) FROM messages WHERE serial = ? AND channel = ?"
+    with closing(Transcript(folder.path / "transcript", with_content=True)) as transcript:
+        every = serials_of(folder, (TRAIN,), plan.training.rounds)
+        opened = sum(transcript.rows(select, serial, TOTAL)[0][0] for serial in every)
+    held = reason in (BelowMinimum.__name__, TooFewToTakePart.__name__) and not opened
     return RefusalRecord(plan.profile, attempt, documents, minimum, held, by, reason)
 
 
-def _opened(folder: RunFolder) -> int:
-    """How many sums of the training were opened."""
-    select = "SELECT COUNT(*) FROM messages WHERE serial = ? AND channel = ?"
-    with closing(Transcript(folder.path / "transcript", with_content=True)) as transcript:
-        return sum(transcript.rows(select, serial, TOTAL)[0][0] for serial in serials_of(folder, (TRAIN,), _ALL))
-
-
 # ---- forged messages: for each honest one, those that parties must refuse beside it ---------------------------------
-
 
 ANSWERED = "answered"
 Forged = Iterator[tuple[str, wire.Body]]  # what is attempted, and the message
@@ -132,7 +125,6 @@ def invitations(invite: wire.Invite) -> Forged:
 
 
 def heads_of_ledgers(witness: wire.Witness) -> Forged:
-    """Heads with links that are reversed."""
     if witness.links:
         broken = tuple(way[::-1] for way in witness.links)
         yield "heads of ledgers with links that do not lead to them", replace(witness, links=broken)
@@ -202,7 +194,6 @@ def outcome_in(forward: wire.Forward) -> Iterator[tuple[Outcome, bytes, Kind]]:
 
 
 def without(outcome: Outcome, place: int) -> Outcome:
-    """The lists with one survivor called dropped."""
     survivors = tuple(one for one in outcome.survivors if one != place)
     return replace(outcome, survivors=survivors, dropped=tuple(sorted((*outcome.dropped, place))))
 
@@ -217,7 +208,6 @@ def signatures_without(listed: bytes, place: int) -> bytes:
 
 
 def another_vector(parcel: bytes) -> bytes:
-    """The signed header with another vector of the same length."""
     return parcel[:HEADER_SIZE] + bytes(255 - one for one in parcel[HEADER_SIZE:])
 
 
@@ -273,15 +263,12 @@ _RUN: Mapping[str, Any] = {
     "training.rounds": _ROUNDS,
     "vocabulary.source": "file",
     "vocabulary.max_words": 500,
+    "privacy.epsilon": 2.0,  # enough for these rounds and no more
 }
-_BUDGET: Mapping[str, Any] = {"privacy.epsilon": 2.0}  # enough for these rounds and no more
 _ALIKE = "weights of 3e38 for some words: a reply that tells whose documents have them"
-_EVERY = 4  # one word in so many
 _LARGEST = 3e38  # near the largest number of 32 bits
 _APART = "another list of survivors for one party than for the others"
 _STALE = "what others signed of a ledger before the last invitation"
-_CARRIED_ON = "a round from before the last invitation, carried on"
-_OTHER_VECTOR = "another vector behind what a party signed, put there on the way"
 _ONE_COHORT = "cannot show parties different cohorts"
 
 
@@ -300,7 +287,7 @@ def tried_violations(
 
     try:
         lies = Corruption({"lie": "refused moves"}, roles)
-        runs.run(profile, {**_RUN, **_BUDGET, **(settings or {})}, corruption=lies)
+        runs.run(profile, {**_RUN, **(settings or {})}, corruption=lies)
     except SecuretmError:
         if all(one.refused or one.reason for one in found):  # a violation that was answered may end the run
             raise
@@ -350,7 +337,7 @@ class ViolatingCoordinator(Coordinator):
         self.serial, self.numbers[TRAIN] = self._first[0] - 1, 0
         self.tell(wire.Invite(self.agreement.digest, self.agreement.profile.digest, self.members, 0))
         if self.masked and self._channel.forwarded:
-            self._channel.try_once(_CARRIED_ON, victim, self._channel.forwarded)
+            self._channel.try_once("a round from before the last invitation, carried on", victim, self._channel.forwarded)
         if (asked := self._channel.asked) is not None and asked.witnesses:
             self._channel.try_once(_STALE, victim, wire.pack_request(self.session, wire.Links(asked.witnesses)))
         other = wire.pack_request(self.session, message_of(words[:-1]))
@@ -363,7 +350,7 @@ class ViolatingCoordinator(Coordinator):
         weights = np.array(state["weights"])
         hidden, topics = int(self.agreement.plan.model.settings["hidden"]), len(self.agreement.model.topics(state))
         layers = NetworkShape.from_weights(weights, hidden, topics).views(weights)
-        layers["words"][::_EVERY] = _LARGEST
+        layers["words"][::4] = _LARGEST  # one word in so many
         layers["inner"][...] *= 1e4  # so the numbers of these words overflow, and those of other words do not
         with suppress(PartyRefused):
             self.ask(HELD_OUT, {**state, "weights": weights})
@@ -394,7 +381,6 @@ class ViolatingCoordinator(Coordinator):
 
     @property
     def masked(self) -> bool:
-        """Whether the parties learn who survived a round."""
         return self.agreement.profile.aggregation.names_survivors
 
     def noted(self, attempt: str, by: str = "", reason: str = "") -> None:
@@ -415,7 +401,7 @@ class ViolatingCoordinator(Coordinator):
                 exchange.receive(member, another_vector(bytes(parcels[0])))
             except Refused as refused:
                 reason = type(refused).__name__
-            self.noted(_OTHER_VECTOR, COORDINATOR if reason else "", reason)
+            self.noted("another vector behind what a party signed, put there on the way", COORDINATOR if reason else "", reason)
         return super()._took(exchange, member, accepted)
 
 
@@ -437,27 +423,37 @@ class _TamperingChannel:
         requests = {member: message for member, message in requests.items() if member != self.silent}
         victim = next(iter(requests))
         session, body = wire.unpack_request(requests[victim])
-        for attempt, forged in self._before(body, victim):
+        coordinator, before, after = self.coordinator, list[Forged](), list[Forged]()
+        if isinstance(body, wire.Invite):
+            before.append(invitations(body))
+        if isinstance(body, wire.Witness):
+            before.append(heads_of_ledgers(body))
+            if coordinator.forked:
+                after.append(_put_back(body, coordinator, coordinator.forked))
+        if isinstance(body, wire.Ask) and body.question == TRAIN:
+            before.append(questions(body, self.asked, victim, coordinator.agreement.profile.minimum_parties))
+        if isinstance(body, wire.Forward) and coordinator.masked:
+            before.append(false_lists(body, coordinator.members.index(victim)))
+            after.append(second_lists(body))
+        for attempt, forged in chain.from_iterable(before):
             self.try_once(attempt, victim, wire.pack_request(session, forged))
         if self._rounds == _ROUNDS and isinstance(body, wire.Forward) and self.coordinator.masked:
             requests = self._apart(requests, body)
         replies = dict(self.parties.ask(requests, most))
-        for attempt, forged in self._after(body):
+        for attempt, forged in chain.from_iterable(after):
             self.try_once(attempt, victim, wire.pack_request(session, forged))
         if isinstance(body, wire.Forward):
             self.forwarded = requests[victim]
-        if isinstance(body, wire.Ask):
+        elif isinstance(body, wire.Ask):
             self.answers = {member: (_refusal_in(reply, member) or ANSWERED, len(reply)) for member, reply in replies.items()}
-        if isinstance(body, wire.Ask) and body.question == TRAIN:
-            self.asked, self._rounds = body, self._rounds + 1
+            if body.question == TRAIN:
+                self.asked, self._rounds = body, self._rounds + 1
         return iter(replies.items())
 
     def present(self) -> frozenset[str]:
-        """Returns the parties that can be asked now."""
         return self.parties.present()
 
     def close(self) -> None:
-        """Closes the channel."""
         self.parties.close()
 
     def try_once(self, attempt: str, victim: str, message: bytes) -> None:
@@ -467,22 +463,6 @@ class _TamperingChannel:
         self._seen.add(attempt)
         refusal = _refusal_in(dict(self.parties.ask({victim: message}, wire.MOST_BYTES))[victim], victim)
         self.coordinator.noted(attempt, victim if refusal else "", refusal)
-
-    def _before(self, body: wire.Body, victim: str) -> Forged:
-        if isinstance(body, wire.Invite):
-            yield from invitations(body)
-        if isinstance(body, wire.Witness):
-            yield from heads_of_ledgers(body)
-        if isinstance(body, wire.Ask) and body.question == TRAIN:
-            yield from questions(body, self.asked, victim, self.coordinator.agreement.profile.minimum_parties)
-        if isinstance(body, wire.Forward) and self.coordinator.masked:
-            yield from false_lists(body, self.coordinator.members.index(victim))
-
-    def _after(self, body: wire.Body) -> Forged:
-        if isinstance(body, wire.Witness) and self.coordinator.forked:
-            yield from _put_back(body, self.coordinator, self.coordinator.forked)
-        if isinstance(body, wire.Forward) and self.coordinator.masked:
-            yield from second_lists(body)
 
     def _apart(self, requests: Mapping[str, bytes], forward: wire.Forward) -> Mapping[str, bytes]:
         """Gives the last party another list of survivors than the others, in every message that has a list."""

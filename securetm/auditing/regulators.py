@@ -8,6 +8,7 @@ module sorts findings by these questions. It reaches no verdict of its own, and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 
 from msgspec import Struct
 
@@ -26,8 +27,6 @@ SCOPES = (THE_MODEL, THE_TRAINING)  # the opinion asks about the model; whoever 
 
 SHOWN, ABOVE_CHANCE, NOT_SHOWN, NOT_TRIED = "shown", "above chance", "tried, not shown", "not tried"
 OUTCOMES = (SHOWN, ABOVE_CHANCE, NOT_SHOWN, NOT_TRIED)
-
-_OF_THE_MODEL = frozenset({"model", "vocabulary"})
 
 
 class AnonymityFinding(Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,28 +59,23 @@ def anonymity_questions(record: Audit) -> tuple[AnonymityFinding, ...]:
 
 def anonymity_of(findings: Sequence[Finding]) -> tuple[AnonymityFinding, ...]:
     """One finding for each criterion and scope; none if nothing was found."""
-    if not findings:
-        return ()
-    return tuple(_asked(findings, criterion, scope) for criterion in CRITERIA for scope in SCOPES)
+    answered = []
+    for criterion, scope in product(CRITERIA, SCOPES) if findings else ():
+        tried: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
+        for one in bearing_on(findings, criterion, scope):
+            tried[outcome_of(one)].append(one.attempt.attack)
+        outcome = next((each for each in OUTCOMES if tried[each]), NOT_TRIED)
+        attacks = tuple(dict.fromkeys(name for each in (SHOWN, ABOVE_CHANCE, NOT_SHOWN) for name in tried[each]))
+        by = tuple(dict.fromkeys(tried[outcome])) if outcome in (SHOWN, ABOVE_CHANCE) else ()
+        answered.append(AnonymityFinding(criterion, CRITERIA[criterion], scope, outcome, attacks, by))
+    return tuple(answered)
 
 
 def bearing_on(findings: Iterable[Finding], criterion: str, scope: str) -> list[Finding]:
     """Those findings that bear on this question, asked of the model or of the training."""
-    return [one for one in findings if criterion in bears_on(one.attempt.attack) and scope == _scope(one)]
-
-
-def _asked(findings: Iterable[Finding], criterion: str, scope: str) -> AnonymityFinding:
-    tried: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
-    for one in bearing_on(findings, criterion, scope):
-        tried[outcome_of(one)].append(one.attempt.attack)
-    outcome = next((each for each in OUTCOMES if tried[each]), NOT_TRIED)
-    attacks = tuple(dict.fromkeys(name for each in (SHOWN, ABOVE_CHANCE, NOT_SHOWN) for name in tried[each]))
-    by = tuple(dict.fromkeys(tried[outcome])) if outcome in (SHOWN, ABOVE_CHANCE) else ()
-    return AnonymityFinding(criterion, CRITERIA[criterion], scope, outcome, attacks, by)
-
-
-def _scope(finding: Finding) -> str:
-    return THE_MODEL if set(finding.about.sees) <= _OF_THE_MODEL else THE_TRAINING
+    of_model = scope == THE_MODEL
+    asked = (one for one in findings if of_model == (set(one.about.sees) <= frozenset({"model", "vocabulary"})))
+    return [one for one in asked if criterion in bears_on(one.attempt.attack)]
 
 
 def outcome_of(finding: Finding) -> str:

@@ -29,8 +29,6 @@ from securetm.federation.simulation.simulation import InProcess, make_party
 from securetm.federation.store import read_json, write_json
 
 if TYPE_CHECKING:
-    from securetm.credentials.keys import Keys
-    from securetm.credentials.roster import FederationRoster
     from securetm.federation.network.dialing import Dialer
     from securetm.federation.network.hub import Hub
 
@@ -77,8 +75,6 @@ class _SubstituteVector(Mechanism):
     substitute: Callable[[Array, Terms], Array]
 
     def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
-        """Another vector of the same shape and type."""
-        del context
         return self.substitute(vector, terms).astype(vector.dtype)
 
 
@@ -121,7 +117,6 @@ class MaliciousCoordinator(Coordinator):
 # ---- parties behind a network of this machine -----------------------------------------------------------------------
 # For the judge alone it counts what took part in each answer: no party keeps that.
 
-
 RECORD = "worked.json"  # in the run's folder: party -> number of the question -> words of the documents in its answer
 DEADLINE = 600.0  # seconds for one wave
 _FEDERATION, _COORDINATOR, _HOST = "audit", "coordinator", "127.0.0.1"
@@ -152,18 +147,13 @@ class NetworkedParties:
         self._hub.start()
         self._network, self.arrivals = self._hub.parties(DEADLINE), dict[str, float]()
         self._counts = {name: VaryWords() if self.varied else CountWords() for name in self.folder.members}
-        clock = SystemClock(self._stop)
-        made = {
-            name: PacedParty(with_mechanism(make_party(self.folder, name), count), clock)
-            for name, count in self._counts.items()
-        }
-        self._parties = made
-        self._threads = []
+        clock, self._threads = SystemClock(self._stop), list[threading.Thread]()
+        counting = {name: with_mechanism(make_party(self.folder, name), count) for name, count in self._counts.items()}
+        self._parties = {name: PacedParty(party, clock) for name, party in counting.items()}
         for name, called in self._called.items():
-            dialers[called].most_bytes = partial(getattr, made[name], "most_bytes")
-            thread = threading.Thread(target=dialers[called].run, args=(made[name].handle, self._stop))
-            thread.start()
-            self._threads.append(thread)
+            dialers[called].most_bytes = partial(getattr, self._parties[name], "most_bytes")
+            self._threads.append(threading.Thread(target=dialers[called].run, args=(self._parties[name].handle, self._stop)))
+            self._threads[-1].start()
         if missing := frozenset(dialers) - self._hub.wait_for(tuple(dialers), DEADLINE):
             self.close()
             raise NotTestable(f"{', '.join(sorted(missing))} could not connect to this machine")
@@ -176,7 +166,6 @@ class NetworkedParties:
                 yield name, reply
 
     def present(self) -> frozenset[str]:
-        """Returns the parties that are connected."""
         here = self._network.present()
         return frozenset(name for name, called in self._called.items() if called in here)
 
@@ -198,8 +187,6 @@ class CountWords(Mechanism):
     words: dict[int, int] = field(default_factory=dict, compare=False)  # by number of the question
 
     def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
-        """The same documents."""
-        del terms
         self.words[context.cohort.number] = int(documents.counts.sum())
         return documents
 
@@ -230,36 +217,25 @@ def worked_in(folder: Path) -> dict[str, dict[int, int]]:
 
 def _connections(folder: RunFolder, members: tuple[str, ...]) -> tuple[Hub, dict[str, Dialer]]:
     """The coordinator's end and each party's. Keys, authority and roster are made for this run alone."""
-    from securetm.federation.network.dialing import Dialer
-    from securetm.federation.network.events import Agreed
-    from securetm.federation.network.hub import Hub
-
-    keys, roster = _keys_and_roster(folder, members)
-    agreed = Agreed(folder.agreement.digest, folder.agreement.profile.digest)
-    hub = Hub(keys[_COORDINATOR], roster, agreed, folder.path / "spool", roster.address)
-    return hub, {name: Dialer(name, keys[name], roster, agreed, lambda: 0) for name in members}
-
-
-def _keys_and_roster(folder: RunFolder, members: tuple[str, ...]) -> tuple[dict[str, Keys], FederationRoster]:
     from securetm.credentials.diagnosis import now_utc
     from securetm.credentials.issuing import open_authority
     from securetm.credentials.keys import make_keys
     from securetm.credentials.roster import FederationRoster, Member
+    from securetm.federation.network.dialing import Dialer
+    from securetm.federation.network.events import Agreed
+    from securetm.federation.network.hub import Hub
 
     home, since = folder.path / "network", now_utc() - timedelta(minutes=1)
     authority = open_authority(home / _COORDINATOR, _FEDERATION, None, now_utc())
     keys = {name: make_keys(home / str(place) / "keys", None) for place, name in enumerate((_COORDINATOR, *members))}
-    entries = [
-        Member(
-            name, one.public_identity, authority.issue(name, one.tls_public_key, (_HOST,), since, days=1), 0, one.public.lasting
-        )
-        for name, one in keys.items()
-    ]
-    address = f"{_HOST}:{_free_port()}"
-    return keys, FederationRoster(_FEDERATION, 1, address, entries[0], tuple(entries[1:]))
-
-
-def _free_port() -> int:
+    entries = []
+    for name, one in keys.items():
+        certificate = authority.issue(name, one.tls_public_key, (_HOST,), since, days=1)
+        entries.append(Member(name, one.public_identity, certificate, 0, one.public.lasting))
     with socket.socket() as probe:
         probe.bind((_HOST, 0))
-        return int(probe.getsockname()[1])
+        address = f"{_HOST}:{probe.getsockname()[1]}"
+    roster = FederationRoster(_FEDERATION, 1, address, entries[0], tuple(entries[1:]))
+    agreed = Agreed(folder.agreement.digest, folder.agreement.profile.digest)
+    hub = Hub(keys[_COORDINATOR], roster, agreed, folder.path / "spool", roster.address)
+    return hub, {name: Dialer(name, keys[name], roster, agreed, lambda: 0) for name in members}

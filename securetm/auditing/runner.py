@@ -37,7 +37,7 @@ from securetm.auditing.evidence import (
 )
 from securetm.auditing.given_run import Unfinished, audit_of_run, check_finished, crew_of
 from securetm.auditing.plans import ROUNDS, AuditPlan, Trial, count_of_tests, of_epsilon, read_audit_plan
-from securetm.auditing.record import Audit, Finding, RefusalRecord
+from securetm.auditing.record import Audit, Finding
 from securetm.auditing.refusals import tried_below_minimum, tried_violations
 from securetm.auditing.runs import Demonstrations, check_runs, place_for
 from securetm.auditing.trials import attack_texts, findings, how_again, is_for, left_out
@@ -92,24 +92,22 @@ def audit(
 def check_plan(plan: AuditPlan, given: RunFolder | None = None) -> None:
     """Refuses a plan whose attacks or runs cannot be made, before anything is trained."""
     for number, trial in enumerate(plan.trials, start=1):
-        if given is None or is_for(trial, given):
-            _check(trial)
-            if given is None:  # what cannot be tried on a given run is left out of its audit, and named
-                check_runs(trial, f"{plan.name}.toml, [[trial]] number {number}")
-
-
-def _check(trial: Trial) -> None:
-    """Refuses a trial that does not fit its attack: an unknown measure, or an effort that is missing or unknown."""
-    attack, where = attack_called(trial.attack), f"the trial of {trial.attack}"
-    require(trial.measure in attack.measures, where, "measure", trial.measure, known=tuple(attack.measures))
-    for name in attack.efforts:
-        require(name in trial.effort, f"{where}, effort", name, None)
-    for name, amount in trial.effort.items():
-        known = (ROUNDS, *attack.efforts)
-        require(name in known, f"{where}, effort", name, amount, f"is no effort of this attack, which has {', '.join(known)}")
-    for budget in (read_profile(name).budget for name in trial.profiles):
-        if attack.allowed is not None and budget is not None and of_epsilon(trial):
-            attack.allowed(trial.measure, budget)  # raises the reason if it cannot test this claim
+        if given is not None and not is_for(trial, given):
+            continue
+        attack, where = attack_called(trial.attack), f"the trial of {trial.attack}"
+        require(trial.measure in attack.measures, where, "measure", trial.measure, known=tuple(attack.measures))
+        for name in attack.efforts:
+            require(name in trial.effort, f"{where}, effort", name, None)
+        for name, amount in trial.effort.items():
+            known = (ROUNDS, *attack.efforts)
+            require(
+                name in known, f"{where}, effort", name, amount, f"is no effort of this attack, which has {', '.join(known)}"
+            )
+        for budget in (read_profile(name).budget for name in trial.profiles):
+            if attack.allowed is not None and budget is not None and of_epsilon(trial):
+                attack.allowed(trial.measure, budget)  # raises the reason if it cannot test this claim
+        if given is None:  # what cannot be tried on a given run is left out of its audit, and named
+            check_runs(trial, f"{plan.name}.toml, [[trial]] number {number}")
 
 
 # ---- runs of its own: in pieces that share no run, so that each can be kept before the next begins, and made anywhere ----
@@ -134,8 +132,8 @@ def pieces(trials: Iterable[Trial], profiles: Iterable[str] = ()) -> tuple[Piece
     parts: dict[str, list[Trial]] = {}
     for trial in trials:
         parts.setdefault(repr((sorted(trial.run.items(), key=str), trial.canaries)), []).append(trial)
-    places = [f"part-{number}" for number in range(1, len(parts) + 1)] if len(parts) > 1 else [""]
-    tried = (Piece(place, tuple(part)) for place, part in zip(places, parts.values(), strict=False))
+    alone = len(parts) == 1
+    tried = (Piece("" if alone else f"part-{n}", tuple(part)) for n, part in enumerate(parts.values(), start=1))
     return (*tried, *(Piece(f"refusals/{profile}", profile=profile) for profile in profiles))
 
 
@@ -153,17 +151,19 @@ class _OnOwnRuns:
         with place_for(own) as place, threadpool_limits(1):  # threads of linear algebra wait for themselves on busy cores
             runs = Demonstrations(place, self.stages, corpora=self.corpora)
             if piece.profile:
-                return _refusals(piece.profile, self.plan, runs)
+                return self._refusals(piece.profile, runs)
             tests = count_of_tests(self.plan.trials)
             return tuple(finding for trial in piece.trials for finding in findings(trial, runs, None, tests))
 
-
-def _refusals(profile: str, plan: AuditPlan, runs: Demonstrations) -> KeptRefusals:
-    bound, begun, listed = refusals_bound_to(profile), time.perf_counter(), lists_with(profile, plan)
-    below = tried_below_minimum(profile, runs) if BELOW in listed else ()
-    violations = tried_violations(profile, runs) if VIOLATIONS in listed else ()
-    seconds = round(time.perf_counter() - begun, 1)
-    return KeptRefusals(profile, plan.name, listed, (*below, *violations), seconds, today(), platform.python_version(), bound)
+    def _refusals(self, profile: str, runs: Demonstrations) -> KeptRefusals:
+        plan, bound, begun = self.plan, refusals_bound_to(profile), time.perf_counter()
+        listed = lists_with(profile, plan)
+        below = tried_below_minimum(profile, runs) if BELOW in listed else ()
+        violations = tried_violations(profile, runs) if VIOLATIONS in listed else ()
+        seconds = round(time.perf_counter() - begun, 1)
+        return KeptRefusals(
+            profile, plan.name, listed, (*below, *violations), seconds, today(), platform.python_version(), bound
+        )
 
 
 def _on_own_runs(plan: AuditPlan, folder: Path | None, keep: Path | None, stages: Stages, workers: int, begun: float) -> Audit:
@@ -172,7 +172,9 @@ def _on_own_runs(plan: AuditPlan, folder: Path | None, keep: Path | None, stages
     refused: dict[str, KeptRefusals] = {}
     due: tuple[str, ...] = tuple(dict.fromkeys((*plan.refusals, *plan.moves)))
     if folder is not None:
-        _drop_refusals(plan, folder)
+        for old in read_all_refusals(folder):  # of profiles that the plan no longer names
+            if old.plan == plan.name and not lists_with(old.profile, plan):
+                (folder / FOLDER / old.name).unlink()
         kept, due = read_all_evidence(folder), due_refusals(plan, folder)
         refused = {one.profile: one for one in read_all_refusals(folder)}
     made: list[Finding] = []
@@ -189,7 +191,13 @@ def _on_own_runs(plan: AuditPlan, folder: Path | None, keep: Path | None, stages
     every = (*(one for evidence in kept for one in evidence.findings), *made)
     found = {(_trial(one), one.run.profile): one for one in every}  # a new result replaces a kept one
     whole = tuple(finding for trial in plan.trials for finding in _of_trial(trial, found))
-    refusals = tuple(_in_order(plan, refused, due))
+    tried = {
+        name: one.refusals if name in due else [replace(r, kept=one.date) for r in one.refusals]
+        for name, one in refused.items()
+    }
+    below = [one for name in plan.refusals for one in tried.get(name, ()) if one.minimum > 0]
+    violations = [one for name in plan.moves for one in tried.get(name, ()) if one.minimum == 0]
+    refusals = (*below, *violations)
     untried, again, day = left_out(plan, plan.trials), how_again(plan), today() if todo else ""
     seconds = time.perf_counter() - begun
     return Audit(plan.name, plan.title, "demonstration", whole, untried, seconds, __version__, again, refusals, day)
@@ -208,13 +216,6 @@ def _made(
             for number, done in enumerate(crew.map(_OnOwnRuns(plan, keep, Unwatched()), rest), start=1):
                 yield done
                 stages.step(number)
-
-
-def _drop_refusals(plan: AuditPlan, folder: Path) -> None:
-    """Deletes kept refusals of profiles that the plan no longer names."""
-    for old in read_all_refusals(folder):
-        if old.plan == plan.name and not lists_with(old.profile, plan):
-            (folder / FOLDER / old.name).unlink()
 
 
 def keep_findings(made: Iterable[Finding], plan: AuditPlan, folder: Path) -> None:
@@ -240,12 +241,3 @@ def _of_trial(trial: Trial, found: Mapping[tuple[str, str], Finding]) -> tuple[F
     texts = attack_texts(attack_called(trial.attack))  # these are not kept
     results = (found[digest, profile] for profile in order if (digest, profile) in found)
     return with_baseline(tuple(replace(one, about=replace(one.about, **texts)) for one in results))
-
-
-def _in_order(plan: AuditPlan, tried: Mapping[str, KeptRefusals], new: Iterable[str]) -> Iterator[RefusalRecord]:
-    """The refusals in the order of an audit: first all runs below a minimum, then all protocol violations."""
-    wanted = [*((name, True) for name in plan.refusals), *((name, False) for name in plan.moves)]
-    for profile, below in wanted:
-        for one in tried[profile].refusals if profile in tried else ():
-            if below == (one.minimum > 0):
-                yield one if profile in new else replace(one, kept=tried[profile].date)

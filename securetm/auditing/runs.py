@@ -29,8 +29,7 @@ from securetm.federation.sources import corpora_of
 from securetm.federation.store import DamagedStore, write_bytes
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import read_profile
-from securetm.plans.recommend import plan_from_tables
-from securetm.plans.recommend import whole_plan as read_plan
+from securetm.plans.recommend import plan_from_tables, whole_plan
 from securetm.plans.schema import Plan
 from securetm.settings import digest, require
 from securetm.stages import Stages
@@ -88,17 +87,16 @@ class Demonstrations:
     def planned(self, settings: Mapping[str, Any]) -> Plan:
         """The plan. If it needs a public list of words and names none, the list is made from the public texts."""
         if settings.get(_SOURCE) != "file" or "vocabulary.file" in settings:
-            return read_plan(None, settings)
+            return whole_plan(None, settings)
         source = {name: value for name, value in settings.items() if name != _SOURCE}
-        unlisted = read_plan(None, fitting(source, "open"))
+        unlisted = whole_plan(None, fitting(source, "open"))
         whole = Corpus.concat(list(self.documents(unlisted).values()))
         words = prune(whole, max_words=unlisted.vocabulary.max_words, min_df=unlisted.vocabulary.min_documents)
         path = self.place / f"words-{digest(list(words)).hex()[:8]}.txt"
         write_bytes(path, "\n".join(words).encode())
-        return read_plan(None, {**settings, "vocabulary.file": str(path), "origins.vocabulary": _LISTED})
+        return whole_plan(None, {**settings, "vocabulary.file": str(path), "origins.vocabulary": _LISTED})
 
     def documents(self, plan: Plan) -> Mapping[str, Corpus]:
-        """The parties' documents. Runs with the same source share them."""
         told = (plan.corpus, plan.tokeniser, plan.embeddings)
         source = json.dumps([*(_plain(vars(one)) for one in told), plan.seed])
         if source not in self.corpora:
@@ -132,7 +130,7 @@ def check_runs(trial: Trial, where: str) -> None:
         settings = {**trial.run, **named}
         for profile in trial.profiles:
             with placed(f"{where}, run under {profile}"):
-                agreement = agree(read_plan(None, fitting(settings, profile)))
+                agreement = agree(whole_plan(None, fitting(settings, profile)))
                 parties = max(agreement.plan.corpus.parties, agreement.profile.minimum_parties)
                 check_answerable(agreement, parties)
                 check_floor(agreement, parties)

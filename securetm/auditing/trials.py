@@ -26,7 +26,7 @@ from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.auditing.judging import of_chance, outcome_of
 from securetm.auditing.plans import ROUNDS, AuditPlan, Trial
 from securetm.auditing.record import NOT_TESTED, About, AttackedRun, Attempt, Finding, Measured
-from securetm.auditing.recorded import claimed_by, claims, granted_to, questions_of, rounds_read, view_of
+from securetm.auditing.recorded import claimed_by, claims, granted_to, questions_of, serials_of, view_of
 from securetm.auditing.roles import HONEST, malicious_parties, malicious_rounds, over_network
 from securetm.auditing.runs import Demonstrations, baseline_of, serves_itself
 from securetm.auditing.verdicts import corrected, with_baseline
@@ -78,7 +78,7 @@ class Case:
     @property
     def refuted_from(self) -> float:
         """The limit that the claimed epsilon sets, or the plan's own if none is claimed."""
-        if self.of_epsilon and self.attack.allowed is not None and self.claimed is not None:
+        if self.attack.allowed is not None and self.claimed is not None and self.trial.claim == PRIVATE:
             return self.attack.allowed(self.trial.measure, self.claimed)
         return self.trial.refuted_from
 
@@ -102,7 +102,11 @@ def case_on_run(
     The judge draws from its secret what it asks, so that this is the same in any process.
     """
     plan, claimed, profile = folder.agreement.plan, claimed_by(folder), folder.agreement.profile.name
-    setting = _setting(folder) + (", over a network" if trial.network else "")
+    batch = plan.model.settings.get("batch", 0)
+    each = f"{_amount(batch, 'documents')} of each per answer" if batch else "all documents of each in every answer"
+    own = "".join(f", {name} = {value}" for name, value in unusual_settings(plan).items() if name not in ("batch", "device"))
+    setting = f"{len(folder.members)} parties, {each}, {_amount(plan.training.rounds, 'rounds')}{own}"
+    setting += ", over a network" if trial.network else ""
     return Case(
         trial=trial,
         attack=attack_called(trial.attack),
@@ -141,8 +145,8 @@ def _posed_on_run(folder: RunFolder, again: RunFolder | None, secret: bytes, cas
 def _spent_on_run(folder: RunFolder, case: Case, found: Measured) -> str:
     """A run may have fewer rounds, or documents, than the plan asks for."""
     effort, attack = case.trial.effort, case.attack
-    in_rounds = set(granted_to(attack, case.adversary)) - {MODEL, VOCABULARY}
-    read = rounds_read(folder, attack.questions, effort[ROUNDS]) if in_rounds else 0
+    in_rounds = TRAIN in attack.questions and set(granted_to(attack, case.adversary)) - {MODEL, VOCABULARY}
+    read = len(serials_of(folder, (TRAIN,), effort[ROUNDS])) if in_rounds else 0
     had = {name: _amount(amount, name) for name, amount in effort.items()}
     had[ROUNDS] = _amount(read, ROUNDS) if read else "no round of training"
     if found.of is not None and f"{found.unit}s" in effort:
@@ -160,12 +164,21 @@ def findings(
     secret: bytes = b"",
 ) -> tuple[Finding, ...]:
     """The baseline first, then each profile; or the given run after a baseline over the same documents, of so many rounds."""
-    secret, others = secret or new_secret(), [name for name in trial.profiles if name != trial.expect_fail]
-    if given is None:
-        folders = [_runs(trial, runs, name) for name in (trial.expect_fail, *others)]
-    else:
-        folders = [(baseline_of(given, trial.expect_fail, runs, rounds), None)]
+    secret, folders = secret or new_secret(), list[tuple[RunFolder, RunFolder | None]]()  # each with the one to compare it with
+    if given is not None:
+        folders.append((baseline_of(given, trial.expect_fail, runs, rounds), None))
         folders += [] if serves_itself(given, trial.expect_fail) else [(given, None)]
+    else:
+        attack, corruption = attack_called(trial.attack), HONEST
+        if trial.liars:
+            corruption = malicious_parties(trial.liars, attack)
+        elif trial.meddled:
+            corruption = malicious_rounds(trial.meddled, attack, trial.effort)
+        elif trial.network:
+            corruption = over_network(varied=attack.varied)
+        for name in (trial.expect_fail, *(name for name in trial.profiles if name != trial.expect_fail)):
+            again = runs.run(name, trial.run, trial.without) if trial.without else None
+            folders.append((runs.run(name, trial.run, canaries=trial.canaries, corruption=corruption), again))
     cases = []
     for folder, again in folders:
         bound = bound_to(trial, folder.agreement.profile.name) if given is None else {}
@@ -175,32 +188,17 @@ def findings(
 
 def carried_out(baseline: Case, others: Iterable[Case], stages: Stages) -> tuple[Finding, ...]:
     """The findings of one attack, first on the baseline: the verdicts on the others depend on it."""
-    cases = (baseline, *others)
+    cases, found = (baseline, *others), list[Finding]()
     stages.stage(f"attack: {baseline.attack.name.replace('_', ' ')}", len(cases))
-    found = []
-    for done, case in enumerate(cases, start=1):
+    for case in cases:
         found.append(_finding(case, baseline=case is baseline))
-        stages.step(done)
+        stages.step(len(found))
     return with_baseline(tuple(found))
 
 
 def new_secret() -> bytes:
     """What a judge draws its questions from: whoever could guess it knew the answers."""
     return OperatingSystem().bytes(16)
-
-
-def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, RunFolder | None]:
-    """The run that is attacked, and the one to compare it with."""
-    attack = attack_called(trial.attack)
-    corruption = HONEST
-    if trial.liars:
-        corruption = malicious_parties(trial.liars, attack)
-    elif trial.meddled:
-        corruption = malicious_rounds(trial.meddled, attack, trial.effort)
-    elif trial.network:
-        corruption = over_network(varied=attack.varied)
-    again = runs.run(profile, trial.run, trial.without) if trial.without else None
-    return runs.run(profile, trial.run, canaries=trial.canaries, corruption=corruption), again
 
 
 def _finding(case: Case, *, baseline: bool) -> Finding:
@@ -242,7 +240,6 @@ def _finding(case: Case, *, baseline: bool) -> Finding:
 
 
 def attack_texts(attack: Attack) -> dict[str, Any]:
-    """The texts of an attack that a report shows."""
     return {name: getattr(attack, name) for name in ("citation", "cost", "given", "limits", "remark")}
 
 
@@ -283,18 +280,6 @@ def _scored(case: Case) -> Scored:
     return nothing, nothing, why, 1.0
 
 
-# ---- the run and the effort, in words ------------------------------------------------------------------------------
-
-
-def _setting(folder: RunFolder) -> str:
-    """The number of parties, of documents in each answer and of rounds, and every unusual setting."""
-    plan = folder.agreement.plan
-    batch = plan.model.settings.get("batch", 0)
-    each = f"{_amount(batch, 'documents')} of each per answer" if batch else "all documents of each in every answer"
-    own = "".join(f", {name} = {value}" for name, value in unusual_settings(plan).items() if name not in ("batch", "device"))
-    return f"{len(folder.members)} parties, {each}, {_amount(plan.training.rounds, 'rounds')}{own}"
-
-
 def _amount(amount: int, of: str) -> str:
     return counted(amount, of.removesuffix("s"), of)
 
@@ -313,12 +298,10 @@ def is_for(trial: Trial, given: RunFolder) -> bool:
 
 
 def _asked(attack: str, given: RunFolder) -> bool:
-    """Whether the run asked any of the questions whose answers the attack reads."""
     return not {*before_training(given.agreement), TRAIN}.isdisjoint(attack_called(attack).questions)
 
 
 def _lacks_epsilon(trial: Trial, given: RunFolder) -> bool:
-    """Whether the trial measures an epsilon, and the run claims none."""
     measures_epsilon = "epsilon" in attack_called(trial.attack).measures.get(trial.measure, "")
     return measures_epsilon and given.agreement.budget is None
 
@@ -336,18 +319,16 @@ def left_out(plan: AuditPlan, trials: tuple[Trial, ...], given: RunFolder | None
         more = [a for a in threats.adversaries if a.name in helped and helped[a.name] < a.colludes_with_parties]
         helps = [(a.name, "one party" if a.colludes_with_parties == 1 else f"{a.colludes_with_parties} parties") for a in more]
         sentences += [f"{who} with the help of {parties}, as {name} fears" for who, parties in helps]
-    return (*(plan.not_tried if given is None else _left_out_of(plan, given)), *sentences)
-
-
-def _left_out_of(plan: AuditPlan, given: RunFolder) -> tuple[str, ...]:
-    """What was not tried on a user's run. The author's own list concerns the plan's own runs only."""
+    if given is None:
+        return (*plan.not_tried, *sentences)
+    # the author's own list concerns the plan's own runs only
     profile, model = given.agreement.profile.name, given.agreement.plan.model.name
     apart = any(is_for(trial, given) and not serves_itself(given, trial.expect_fail) for trial in plan.trials)
     beside = ", but for the baselines over the same documents" if apart else ""
     others = f"profiles other than {profile}{beside}; models other than {model}; settings other than this run's"
     refused = "whether the parties of this run refuse a sum below the least number of documents"
     lies = "what a coordinator that lies tries against the parties of this run"
-    return (others, *([refused] if plan.refusals else []), *([lies] if plan.moves else []))
+    return (others, *([refused] if plan.refusals else []), *([lies] if plan.moves else []), *sentences)
 
 
 def _why_not(attack: str, plan: AuditPlan, given: RunFolder | None) -> str:

@@ -49,8 +49,6 @@ class NotTestable(SecuretmError):
 
 @dataclass(frozen=True)
 class Message:
-    """One recorded message."""
-
     serial: int
     channel: str
     sender: str
@@ -67,17 +65,14 @@ class PublicFacts:
 
     @property
     def plan(self) -> Plan:
-        """The plan of the run."""
         return self.agreement.plan
 
     @property
     def profile(self) -> Profile:
-        """The profile of the run."""
         return self.agreement.profile
 
     @property
     def model(self) -> TopicModel:
-        """The model that is trained."""
         return self.agreement.model
 
 
@@ -119,14 +114,12 @@ class AdversaryView:
 
     @property
     def public(self) -> PublicFacts:
-        """How the run was set up."""
         if self.setting is None:
             raise NotTestable("it is not known how the model was trained")
         return self.setting
 
     @property
     def helpers(self) -> frozenset[str]:
-        """The names of the colluding parties."""
         return frozenset(insider.name for insider in self.insiders)
 
     def messages(self, channel: str) -> tuple[Message, ...]:
@@ -136,20 +129,17 @@ class AdversaryView:
         return self.seen[channel]
 
     def vocabulary(self) -> tuple[str, ...]:
-        """The agreed list of words."""
         if self.words is None:
             raise NotGranted(VOCABULARY, self.adversary.name)
         return self.words
 
     def model_state(self) -> State:
-        """The finished shared model."""
         if self.weights is None:
             raise NotGranted(MODEL, self.adversary.name)
         return self.weights
 
 
 # ---- messages as questions, vectors and sums ------------------------------------------------------------------------
-
 
 REQUEST, ANSWER, SEALED, TOTAL = "request", "answer", "sealed", "total"
 BY_PARTIES = (ANSWER, SEALED)
@@ -185,22 +175,18 @@ def questions_in(view: AdversaryView) -> dict[int, RoundQuestion]:
         _, body = wire.unpack_request(message.content)
         if isinstance(body, wire.Adopt):  # the next question about frequencies is about this longer list
             candidates.adopt(tuple(body.words.decode().split("\n")))
-        if isinstance(body, wire.Ask) and message.serial not in found:
-            questions = candidates if body.question == FREQUENCIES else final
-            found[message.serial] = _understood(message.serial, body, questions, view)
+        if not isinstance(body, wire.Ask) or message.serial in found:
+            continue
+        questions, public, state = candidates if body.question == FREQUENCIES else final, view.public, body.state
+        if not state and body.question in (TRAIN, HELD_OUT):  # a fresh state gives terms of the same form
+            fresh = public.model.start(questions.vocabulary, np.random.default_rng(public.plan.seed))
+            state = public.model.for_party(fresh, "")
+        elif not state and body.question == MARKS:
+            state = OpenedWords(public.plan.vocabulary, questions.buckets).about_marks()
+        query, cohort = questions.make(body.question, state), cohort_of(public.profile, body.members)
+        terms = compile_route(query.terms, public.profile, cohort).terms
+        found[message.serial] = RoundQuestion(message.serial, body.question, body.number, body.state, terms)
     return found
-
-
-def _understood(serial: int, ask: wire.Ask, questions: Questions, view: AdversaryView) -> RoundQuestion:
-    """A question with its terms. If it carries no state, a fresh state gives terms of the same form."""
-    public, state = view.public, ask.state
-    if not state and ask.question in (TRAIN, HELD_OUT):
-        fresh = public.model.start(questions.vocabulary, np.random.default_rng(public.plan.seed))
-        state = public.model.for_party(fresh, "")
-    elif not state and ask.question == MARKS:
-        state = OpenedWords(public.plan.vocabulary, questions.buckets).about_marks()
-    query, cohort = questions.make(ask.question, state), cohort_of(public.profile, ask.members)
-    return RoundQuestion(serial, ask.question, ask.number, ask.state, compile_route(query.terms, public.profile, cohort).terms)
 
 
 def question_in(request: bytes) -> wire.Ask | None:
@@ -215,11 +201,7 @@ def party_vectors(view: AdversaryView) -> Iterator[ReadVector]:
         if vector_at(parcel, asked.terms) is not None:  # other messages are about ledgers
             blocks = unpack_vector(parcel, asked.terms, sender)
             yield ReadVector(asked, sender, {name: _off_grid(b, asked.terms) for name, b in blocks.items()})
-    yield from _masked(view)
-
-
-def _masked(view: AdversaryView) -> Iterator[ReadVector]:
-    """The masked vectors among sealed messages: those with a vector's length. The others carry shares and consents."""
+    # the masked vectors among sealed messages: those with a vector's length; the others carry shares and consents
     found = list(first_parts(view, SEALED))
     if found and _encrypted(view):
         raise _closed(found[0][1])
@@ -267,7 +249,6 @@ def _encrypted(view: AdversaryView) -> bool:
 
 
 def _off_grid(numbers: Array, terms: Terms) -> Array:
-    """The real numbers that numbers on the grid encode."""
     return numbers * terms.grid if terms.grid else numbers
 
 

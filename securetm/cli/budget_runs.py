@@ -13,7 +13,6 @@ from typing import Any
 from securetm.accounting.calculator.budget_report import Promise, Question
 from securetm.accounting.calculator.persons import PERSON, People
 from securetm.accounting.calculator.runs_ahead import RunsAhead
-from securetm.accounting.calculator.series import RunsAfter
 from securetm.accounting.calibration import BudgetTooSmall
 from securetm.accounting.composition import total
 from securetm.accounting.delta_limits import sentence_delta
@@ -172,7 +171,7 @@ def one_run(asked: PlanQuestion) -> tuple[ProfileQuestion, PlannedSpending, Runs
         raise BadSetting("securetm budget plan", "--profile", asked.profile, problem, instead=instead)
     run = PlannedSpending(with_words_noise(one.agreement(epsilon=epsilon or own.epsilon)), parties)
     assert run.agreement.budget is not None
-    return one, run, RunsAfter(run.agreement.budget, run.spending(), tuple(before), unbounded, orders)
+    return one, run, RunsAhead(run.agreement.budget, run.spending(), tuple(before), unbounded, orders)
 
 
 def _about_words(run: PlannedSpending) -> str:

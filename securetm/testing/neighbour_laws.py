@@ -16,7 +16,6 @@ import pytest
 
 from securetm.answers.route import Route
 from securetm.contracts import Answer, Array, Cohort, Memory, Needs, RoundContext, State, TopicModel, Unit
-from securetm.corpus.corpus import Corpus
 from securetm.data_classes import dataclass, replace
 from securetm.entropy import OperatingSystem
 from securetm.federation.document_minimum import check_whole_persons
@@ -85,16 +84,23 @@ class WholeWay:
         """The sums over the documents of a file."""
         agreement = self.agreement(source)
         corpora = corpora_of(agreement.plan, Unwatched())
-        if agreement.budget is not None and not agreement.plan.privacy.unit and _with_persons(corpora):
+        named = any(corpus.persons is not None for corpus in corpora.values())
+        if agreement.budget is not None and not agreement.plan.privacy.unit and named:
             agreement = agreement.with_privacy(unit=Unit.PERSON.value)
         check_whole_persons(corpora, agreement)
-        parties = {name: _adopted(corpus, agreement) for name, corpus in corpora.items()}
+        parties: dict[str, Any] = {}
+        for name, corpus in corpora.items():
+            read = PartyDocuments(corpus.in_blocks())
+            read.adopt(VOCABULARY, agreement)
+            parties[name] = read.for_question(TRAIN)
         return self.sums_of(agreement, parties)
 
     def sums_of(self, agreement: Agreement, parties: Mapping[str, Any]) -> Summed:
         """The sums over these documents of the parties."""
         cohort = Cohort(bytes(32), 0, tuple(parties), seed=agreement.plan.seed)
-        questions, mechanisms = Questions(agreement, VOCABULARY), _bounding(agreement)
+        # the profile's steps that choose public batches and bound rows: coins are fresh, and noise is no function of documents
+        bounding = [one for one in agreement.profile.mechanisms if isinstance(one, Clip | BoundedCounts | ShuffledBatches)]
+        questions, mechanisms = Questions(agreement, VOCABULARY), tuple(bounding)
         states = [agreement.start(VOCABULARY)] if self.states is None else self.states
         sums: dict[str, list[Array]] = {name: [] for name in parties}
         memories: dict[str, Memory] = {name: {} for name in parties}
@@ -113,21 +119,6 @@ class WholeWay:
         terms = route.terms
         by_unit = terms.needs is Needs.SUM and terms.unit is not Unit.PARTY
         return Summed(agreement, sums, parties, terms.l2, by_unit, terms.batch)
-
-
-def _with_persons(corpora: Mapping[str, Corpus]) -> bool:
-    return any(corpus.persons is not None for corpus in corpora.values())
-
-
-def _adopted(corpus: Corpus, agreement: Agreement) -> Any:
-    read = PartyDocuments(corpus.in_blocks())
-    read.adopt(VOCABULARY, agreement)
-    return read.for_question(TRAIN)
-
-
-def _bounding(agreement: Agreement) -> tuple[Any, ...]:
-    """The profile's steps that choose public batches and bound rows: coins are fresh, and noise is no function of documents."""
-    return tuple(one for one in agreement.profile.mechanisms if isinstance(one, Clip | BoundedCounts | ShuffledBatches))
 
 
 def _updated(model: TopicModel, state: State, each: Mapping[str, Mapping[str, Array]], needs: Needs) -> State:

@@ -148,7 +148,7 @@ def test_what_is_claimed_is_the_mechanism_s_own_event_whatever_is_drawn(
 ) -> None:
     if halved:
         request.getfixturevalue("half_the_noise")
-    claimed = CanarySumSource.of_training(public(profile), WORDS).claimed
+    claimed = CanarySumSource.about(public(profile), WORDS).claimed
     known = {"dp-central": 4.3772, "dp-local": 4.3772, "dp-distributed": 4.5203, "fortress": 1.0625}
     assert claimed.epsilon == pytest.approx(known[profile], abs=1e-3)  # sampled, it would be far less
     assert not claimed.pure
@@ -164,7 +164,7 @@ def test_very_many_sums_refute_too_little_noise_with_nothing_assumed(public: Cal
 @pytest.mark.usefixtures("half_the_noise")
 def test_words_behind_half_the_noise_are_refuted(public: Callable[..., PublicFacts]) -> None:
     facts = public("iftm")
-    assert CanarySumSource.of_training(facts, WORDS).claimed.epsilon == pytest.approx(8.0)
+    assert CanarySumSource.about(facts, WORDS).claimed.epsilon == pytest.approx(8.0)
     assert _shown(_tried(facts, MANY)[0].measures, DIRECT).low > 1.1
 
 
@@ -198,7 +198,7 @@ def test_counts_that_are_not_bounded_are_refuted(public: Callable[..., PublicFac
 def test_sums_laid_end_to_end_have_noise_of_their_own(
     public: Callable[..., PublicFacts], profile: str, deviation: float
 ) -> None:
-    one = CanarySumSource.of_training(public(profile, "prodlda"), WORDS)
+    one = CanarySumSource.about(public(profile, "prodlda"), WORDS)
     opened = one.opened(5_000, present=False)
     assert opened.shape == (5_000, NUMBERS)
     assert opened.std(axis=0) == pytest.approx(np.full(NUMBERS, deviation), rel=0.08)
@@ -208,6 +208,6 @@ def test_sums_laid_end_to_end_have_noise_of_their_own(
 
 def test_the_canary_is_as_long_as_the_bound_and_no_longer(public: Callable[..., PublicFacts]) -> None:
     for model, length in (("prodlda", 1.0), ("lda", 30**0.5)):
-        one = CanarySumSource.of_training(public("dp-central", model, privacy_noise=0.1), WORDS)
+        one = CanarySumSource.about(public("dp-central", model, privacy_noise=0.1), WORDS)
         moved = one.opened(4_000, present=True).mean(axis=0) - one.opened(4_000, present=False).mean(axis=0)
         assert np.linalg.norm(moved) == pytest.approx(length, rel=0.02)

@@ -35,9 +35,6 @@ MEANS = {
 Spends = tuple[Spend, ...]
 
 
-# ---- the question --------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Promise:
     """Who is protected, against whom, which change is hidden, and under which assumptions."""
@@ -83,13 +80,8 @@ class Question:
     replacing: str = ""  # what is said of replacing one unit, where more holds than follows from epsilon and delta
 
 
-# ---- the answer ----------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class ByAccountant:
-    """One accountant's epsilon, and the theory behind it."""
-
     accountant: str
     epsilon: float
     means: str
@@ -118,21 +110,25 @@ class BudgetReport:
     first: str = ""
 
     def record(self) -> dict[str, Any]:
-        """The report as plain data, for --json."""
         plain = asdict(self)
         rate = {"at": FALSE_POSITIVES, "rate": plain.pop("true_positives")}
         found = plain.pop("found")
-        plain["plots"] = [_figure_record(one) for one in self.plots]
+        plain["plots"] = [
+            {
+                "title": one.title,
+                "x": one.x,
+                "y": one.y,
+                "lines": [asdict(line) for line in one.curves],
+                "marked": one.marked,
+                "mark": one.mark,
+            }
+            for one in self.plots
+        ]
         if self.epsilon == math.inf:  # no number of JSON
             plain["epsilon"] = None
         if not self.first:
             del plain["first"]
         return {**plain, "true_positive_rate": rate, **found}
-
-
-def _figure_record(one: Figure) -> dict[str, Any]:
-    lines = [asdict(line) for line in one.curves]
-    return {"title": one.title, "x": one.x, "y": one.y, "lines": lines, "marked": one.marked, "mark": one.mark}
 
 
 def report(asked: Question, progress: Stages) -> BudgetReport:
@@ -150,6 +146,12 @@ def report(asked: Question, progress: Stages) -> BudgetReport:
         )
     best, people = proved[0], asked.people
     curves = tuple(_curve(course, delta, progress) for course in asked.courses)
+    axis = f"epsilon per {unit}"
+    along = (
+        [Figure(f"epsilon against {asked.along}", asked.along, axis, curves + asked.beside, curves[0].points[-1])]
+        if curves
+        else []
+    )
     bounds = persons = None
     if people is not None:
         bounds = people.bounds(asked.spends, best.epsilon, delta, stated=asked.delta, moves_as_one=asked.moves_as_one)
@@ -168,7 +170,7 @@ def report(asked: Question, progress: Stages) -> BudgetReport:
         warnings=some(*(persons or ()), *asked.warnings, sentence_large(best.epsilon, unit)),
         notes=(asked.replacing or replacing(best.epsilon, asked.delta, unit), *asked.notes),
         tables=(*persons_table(bounds), *asked.tables),
-        plots=(*_along(asked, curves), *asked.plots),
+        plots=(*along, *asked.plots),
         found=asked.found | (people.recorded(bounds) if people is not None else {}),
         first=asked.first,
     )
@@ -177,13 +179,6 @@ def report(asked: Question, progress: Stages) -> BudgetReport:
 def accountants(proved: Sequence[Total]) -> tuple[ByAccountant, ...]:
     """What each accountant proves, with the theory behind it; one that proves no finite epsilon is left out."""
     return tuple(ByAccountant(row.accountant, row.epsilon, MEANS[row.accountant]) for row in proved if row.epsilon < math.inf)
-
-
-def _along(asked: Question, curves: tuple[Curve, ...]) -> tuple[Figure, ...]:
-    if not curves:
-        return ()
-    axis = f"epsilon per {asked.promise.unit}"
-    return (Figure(f"epsilon against {asked.along}", asked.along, axis, curves + asked.beside, curves[0].points[-1]),)
 
 
 def _curve(course: Course, delta: float, progress: Stages) -> Curve:
@@ -206,7 +201,6 @@ def places(most: float, whole: bool = False) -> tuple[float, ...]:
 
 
 def some(*sentences: str | None) -> tuple[str, ...]:
-    """The sentences that are not missing."""
     return tuple(filter(None, sentences))
 
 
@@ -221,7 +215,6 @@ def sentence(promise: Promise, epsilon: float, delta: float) -> str:
 
 
 def sentence_large(epsilon: float, unit: str) -> str | None:
-    """The warning about an epsilon that excludes hardly any attack."""
     if epsilon <= LARGE:
         return None
     return (
@@ -238,9 +231,6 @@ def replacing(epsilon: float, delta: float, unit: str) -> str:
         return f"{change}; at this epsilon group privacy promises nothing for it."
     chance = f" with delta = {two:.2g}" if delta else ""
     return f"{change}: at most epsilon = {upward(2 * epsilon)} per {unit}{chance}, by group privacy."
-
-
-# ---- searches ------------------------------------------------------------------------------------------------------
 
 
 def surely_within(spends: Spends, epsilon: float, delta: float) -> bool:

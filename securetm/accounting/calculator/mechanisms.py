@@ -29,10 +29,8 @@ from securetm.accounting.calculator.option_checks import (
     MOST_STEPS,
     RANGES,
     check,
-    check_batch,
     check_choice,
     check_delta,
-    check_epochs,
     check_parties,
     refused,
 )
@@ -75,8 +73,15 @@ class Training:
     counted: bool = False  # in documents
 
     def __post_init__(self) -> None:
-        check_batch(self.batch, self.documents)
-        check_epochs(self.epochs, self.epochs / self.rate)
+        check("--documents", self.documents)
+        check("--batch", self.batch)
+        if self.batch > self.documents:
+            instead = f"give at most {self.documents:,}: then every document is in every step"
+            raise refused("--batch", self.batch, f"must be at most {self.documents:,}, the number of documents", instead)
+        check("--epochs", self.epochs)
+        if (steps := self.epochs / self.rate) > MOST_STEPS:
+            problem = f"makes {steps:,.0f} steps, more than {MOST_STEPS:,}"
+            raise refused("--epochs", self.epochs, problem, "give fewer epochs or larger batches")
         check("--noise", self.noise)
         check_delta(self.delta)
         check_choice("--sampling", self.sampling, SAMPLINGS)
@@ -85,7 +90,6 @@ class Training:
 
     @property
     def people(self) -> People:
-        """Whose documents they are."""
         return People(self.unit, self.documents, self.documents_per_person, self.persons, self.counted)
 
     @property
@@ -99,7 +103,6 @@ class Training:
         return max(1, math.ceil(self.epochs / self.rate - 1e-9))
 
     def title(self) -> str:
-        """The training in one line."""
         return (
             f"{counted(self.documents, 'document')} in batches of {self.batch:,}, {counted(self.epochs, 'epoch')}, "
             f"noise {self.noise:.4g}"
@@ -113,11 +116,9 @@ class Training:
         return (Spend(PoissonSampledDpEvent(self.rate, gaussian), count=self.steps),)
 
     def for_epochs(self, epochs: float) -> Spends:
-        """What so many epochs spend."""
         return replace(self, epochs=epochs).spends()
 
     def promise(self) -> Promise:
-        """What the figures mean, and what they assume."""
         unit = self.people.protected
         drawn: tuple[str, ...] = (
             f"every batch is a Poisson sample (each {unit} joins by a coin of its own, with probability {self.rate:.4g})",
@@ -141,12 +142,11 @@ class Training:
         people, is_shuffled = self.people, self.sampling == "shuffled"
         ways = {way: total(replace(self, sampling=way).spends(), self.delta).epsilon for way in SAMPLINGS}
         at_least = least_epsilon_shuffled(max(1, math.ceil(1 / self.rate)), self.noise, self.delta)
-        shuffled = {"at_least": at_least, "sound": ways["shuffled"], "poisson": ways["poisson"]}
-        least, proved = downward(shuffled["at_least"]), f"{upward(shuffled['sound'])}"
+        least, proved = downward(at_least), upward(ways["shuffled"])
         not_amplified = (
             f"Batches that are shuffled, not Poisson-sampled, get no amplification: epsilon = {proved} per {people.protected} "
             f"is what can be proved, one epoch alone spends at least {least}, and the Poisson formula, which is false here, "
-            f"would say {upward(shuffled['poisson'])}."
+            f"would say {upward(ways['poisson'])}."
         )
         poisson_only = (
             f"Only for Poisson samples. Batches from a shuffled list spend at least epsilon = {least} per {people.protected} "
@@ -169,7 +169,7 @@ class Training:
                 whole_document if self.tokens else None,
                 None if is_shuffled or self.rate == 1 else poisson_only,
             ),
-            found={"shuffled": shuffled},
+            found={"shuffled": {"at_least": at_least, "sound": ways["shuffled"], "poisson": ways["poisson"]}},
         )
 
 
@@ -194,9 +194,7 @@ def least_epsilon_shuffled(batches_per_epoch: int, noise: float, delta: float) -
 
 SOUGHT = {"noise": "Noise {:.4f}", "epochs": "{:.6g} epochs", "batch": "Batches of {:,}"}  # and how the title writes it
 _LEAST_NOISE, _MOST_NOISE = 0.05, RANGES["--noise"].most
-_MOST_EPOCHS = 1e6
 _STRIDE = 0.9  # loss distributions allow about a tenth less noise than Renyi divergences
-_STEPS = 12  # about as many as a search takes
 
 
 @dataclass(frozen=True)
@@ -228,18 +226,13 @@ class Target:
             raise refused("--for", "batch", "cannot be solved for shuffled batches", instead)
         return cls(sought, epsilon, training)
 
-    def with_found(self, found: float) -> Training:
-        """The training with what is sought in its place."""
-        return replace(self.training, **dict[str, Any]({self.sought: found}))
-
     def solved(self, progress: Stages) -> Training:
         """The training with what was sought: it was composed, and fits."""
-        progress.stage(f"the {self.sought} for epsilon = {upward(self.epsilon)}", _STEPS)
+        progress.stage(f"the {self.sought} for epsilon = {upward(self.epsilon)}", 12)  # about as many as a search takes
         search = _Search(self, progress)
-        return self.with_found({"noise": search.noise, "epochs": search.epochs, "batch": search.batch}[self.sought]())
+        return search.training_with({"noise": search.noise, "epochs": search.epochs, "batch": search.batch}[self.sought]())
 
     def question(self, progress: Stages) -> Question:
-        """The training with what was sought."""
         training = self.solved(progress)
         asked, value = training.question(progress), getattr(training, self.sought)
         title = f"{SOUGHT[self.sought].format(value)}, for epsilon = {upward(self.epsilon)} per {training.people.protected}"
@@ -270,7 +263,7 @@ class _Search:
     def epochs(self) -> float:
         """As many steps, or passes of shuffled batches, as fit; written as epochs."""
         each = 1.0 if self.training.sampling == "shuffled" else self.training.rate
-        highest = min(MOST_STEPS, round(_MOST_EPOCHS / each))
+        highest = min(MOST_STEPS, round(1e6 / each))
         count = self._most(highest, each)
         if count == 0:
             raise self._too_small("a single step spends more", "more noise or smaller batches")
@@ -280,23 +273,24 @@ class _Search:
         return count * each
 
     def batch(self) -> int:
-        """The largest batch that fits."""
         batch = self._most(self.training.documents)
         if batch == 0:
             raise self._too_small("even batches of one document spend more", "more noise or fewer epochs")
         return batch
 
+    def training_with(self, found: float) -> Training:
+        return replace(self.training, **dict[str, Any]({self.target.sought: found}))
+
     def _spends(self, candidate: float) -> Spends:
         self.tried += 1
         self.progress.step(self.tried)
-        return self.target.with_found(candidate).spends()
+        return self.training_with(candidate).spends()
 
     def _surely_fits(self, candidate: float) -> bool:
         """By Renyi divergences alone, which is quick: what they allow is allowed."""
-        return surely_within(self.target.with_found(candidate).spends(), self.target.epsilon, self.training.delta)
+        return surely_within(self.training_with(candidate).spends(), self.target.epsilon, self.training.delta)
 
     def _fits(self, candidate: float) -> bool:
-        """By any accountant."""
         return within(self._spends(candidate), self.target.epsilon, self.training.delta)
 
     def _most(self, largest_of_all: int, each: float = 1.0) -> int:
@@ -304,11 +298,8 @@ class _Search:
         return largest_by(lambda n: self._surely_fits(n * each), lambda n: self._fits(n * each), largest_of_all)
 
     def _too_small(self, reason: str, instead: str) -> BudgetTooSmall:
-        budget, advice = (
-            f"{upward(self.target.epsilon)} per {self.training.people.protected}",
-            "allow a larger epsilon, or take ",
-        )
-        return BudgetTooSmall(self.target.sought, budget, reason, advice + instead)
+        budget = f"{upward(self.target.epsilon)} per {self.training.people.protected}"
+        return BudgetTooSmall(self.target.sought, budget, reason, f"allow a larger epsilon, or take {instead}")
 
 
 def noise_or_epsilon(noise: float | None, epsilon: float | None, given: Mapping[str, Any]) -> Training | Target:
@@ -357,7 +348,6 @@ class WordNoise:
         return self.epsilon_per_word * self.releases * words
 
     def question(self, _: Stages) -> Question:
-        """What the noise spends per occurrence, and what that is for whole documents."""
         promise = Promise(
             UNIT,
             "anyone who sees the noised counts of every release",
@@ -512,7 +502,6 @@ class Shares:
         return Spend(noise.event(noised, cohort), noise.failure_probability(noised, cohort), math.ceil(rounds))
 
     def promise(self) -> Promise:
-        """What the figures mean, and what they assume."""
         colluding, unit = self.colluding, self.people.protected
         beside = f", {colluding_parties(colluding)} among them" if colluding else ""
         helps = f"at most {colluding} of them {'helps' if colluding == 1 else 'help'} the adversary"

@@ -77,7 +77,6 @@ def check(option: str, value: float | None, most: float = math.inf) -> None:
 
 
 def refused(option: str, value: object, problem: str, instead: str = "", known: tuple[str, ...] = ()) -> BadSetting:
-    """The refusal of one option of `securetm budget`."""
     written = f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else value
     return BadSetting(
         "", option, None if written is None else str(written), problem, known, instead or f"give another value with {option}"
@@ -109,23 +108,6 @@ def remaining(parties: int, threshold: int | None, missing: int | None) -> int:
         problem = f"must be below {parties:,}, the number of parties, because somebody must remain in a sum"
         raise refused("--missing", missing, problem, "give fewer, or more --parties")
     return parties - (missing or 0) if threshold is None else threshold
-
-
-def check_batch(batch: int, documents: int) -> None:
-    """A batch is drawn from the documents there are."""
-    check("--documents", documents)
-    check("--batch", batch)
-    if batch > documents:
-        instead = f"give at most {documents:,}: then every document is in every step"
-        raise refused("--batch", batch, f"must be at most {documents:,}, the number of documents", instead)
-
-
-def check_epochs(epochs: float, steps: float) -> None:
-    """A positive number of passes, and no more steps than can be composed."""
-    check("--epochs", epochs)
-    if steps > MOST_STEPS:
-        problem = f"makes {steps:,.0f} steps, more than {MOST_STEPS:,}"
-        raise refused("--epochs", epochs, problem, "give fewer epochs or larger batches")
 
 
 def check_parties(parties: int, threshold: int, colluding: int) -> None:

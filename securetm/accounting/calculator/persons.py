@@ -16,7 +16,7 @@ import numpy as np
 
 from securetm.accounting.bounds import PLD, bounds_of
 from securetm.accounting.calculator.option_checks import check, check_choice, refused
-from securetm.accounting.composition import total, with_failures
+from securetm.accounting.composition import Total, total, with_failures
 from securetm.accounting.losses import FINEST, rounding_of
 from securetm.accounting.spends import Leaves, Spend, failure_probability_of, leaves_of
 from securetm.data_classes import asdict, dataclass
@@ -68,14 +68,12 @@ class People:
             raise refused("--documents-per-person", most, problem, f"give at least {-(-documents // persons):,}")
 
     def check_batch(self, batch: int) -> None:
-        """Refuses batches of less than one person."""
         if self.protected == PERSON and batch < self.each:
             problem = f"is less than one person, who has {self.each:,} documents: batches are of persons here"
             raise refused("--batch", batch, problem, f"give at least {self.each:,} documents, or --unit document")
 
     @property
     def protected(self) -> str:
-        """The unit: a document or a person."""
         return self.unit or (PERSON if self.documents_per_person or self.persons else DOCUMENT)
 
     @property
@@ -103,7 +101,6 @@ class People:
 
     @property
     def found(self) -> dict[str, Any]:
-        """These as plain data, for --json."""
         return {**asdict(self), "unit": self.protected, "units": self.units}
 
     def notes(self) -> tuple[str, ...]:
@@ -175,38 +172,26 @@ def _promised(epsilon: float, delta: float) -> str:
 
 GROUP = "group privacy"
 _MOST_MIXED = 64  # documents of one person for which the mixture is computed; beyond, nothing of use can be promised
-_CELLS = 20_000  # of one answer's distribution
 _TAIL = 1e-15
-_HALVINGS = 16
 
 
-@dataclass(frozen=True)
-class GroupBound:
-    """Somebody with so many documents is protected to (epsilon, delta), as this accountant proves."""
-
-    epsilon: float
-    delta: float
-    accountant: str
-
-
-def of_group(spends: Sequence[Spend], documents: int, delta: float, *, moves_as_one: bool = True) -> GroupBound:
+def of_group(spends: Sequence[Spend], documents: int, delta: float, *, moves_as_one: bool = True) -> Total:
     """The least epsilon that is proved at this delta for somebody with so many documents; infinity if none is.
 
     `moves_as_one` says that the events bound any number of documents: their rows add up, and each has the same bound. It is
     false where a failure probability speaks of a single document, such as that of a rare word that gets through.
     """
     if documents == 1:
-        alone = total(spends, delta)
-        return GroupBound(alone.epsilon, delta, alone.accountant)
+        return total(spends, delta)
     by_events = _by_events(spends, documents, delta) if moves_as_one else []
     if by_events:
         return min(by_events, key=lambda bound: bound.epsilon)
-    return GroupBound(_at(spends, documents, delta), delta, GROUP)
+    return Total(_at(spends, documents, delta), delta, GROUP)
 
 
-def grown(epsilon: float, delta: float, documents: int) -> GroupBound:
+def grown(epsilon: float, delta: float, documents: int) -> Total:
     """The theorem of group privacy: k times epsilon, and delta x (1 + e^epsilon + ... + e^((k - 1) epsilon)), at most 1."""
-    return GroupBound(documents * epsilon, min(1.0, delta * growth(epsilon, documents)), GROUP)
+    return Total(documents * epsilon, min(1.0, delta * growth(epsilon, documents)), GROUP)
 
 
 def growth(epsilon: float, documents: int) -> float:
@@ -229,13 +214,13 @@ def _at(spends: Sequence[Spend], documents: int, delta: float) -> float:
         least, most = most, 2 * most
     if fits(most) == math.inf:
         return math.inf
-    for _ in range(_HALVINGS):
+    for _ in range(16):
         middle = (least + most) / 2
         least, most = (least, middle) if fits(middle) < math.inf else (middle, most)
     return documents * fits(most)
 
 
-def _by_events(spends: Sequence[Spend], documents: int, delta: float) -> list[GroupBound]:
+def _by_events(spends: Sequence[Spend], documents: int, delta: float) -> list[Total]:
     """Bounds by the events themselves, where each of them says how far several documents move an answer."""
     leaves, lost = leaves_of(spends), failure_probability_of(spends)
     moved = tuple((_moved(event, documents), count) for event, count in leaves)
@@ -245,7 +230,7 @@ def _by_events(spends: Sequence[Spend], documents: int, delta: float) -> list[Gr
         known = [(bound.epsilon, bound.accountant) for bound in bounds_of(moved)]
     else:
         known = [(_mixed(leaves, documents), PLD)] if documents <= _MOST_MIXED else []
-    return [GroupBound(with_failures(epsilon, delta, lost), delta, accountant) for epsilon, accountant in known]
+    return [Total(with_failures(epsilon, delta, lost), delta, accountant) for epsilon, accountant in known]
 
 
 def _moved(event: Any, documents: int) -> Any:
@@ -259,7 +244,7 @@ def _moved(event: Any, documents: int) -> Any:
 
 def _mixed(leaves: Leaves, documents: int) -> Callable[[float], float]:
     """Epsilon by delta of all answers, each by the loss distribution of the group."""
-    interval = max(FINEST, max(_reach(event, documents) for event, _ in leaves) / _CELLS)
+    interval = max(FINEST, max(_reach(event, documents) for event, _ in leaves) / 20_000)  # cells of one answer
     together, rounding = distributions.identity(value_discretization_interval=interval), rounding_of(leaves)
     for event, count in leaves:
         one = _loss(event, documents, interval)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from securetm.accounting.calibration import BudgetTooSmall
 from securetm.accounting.composition import largest, total
 from securetm.accounting.ledger.accounts import Accounts, RunAccount
-from securetm.accounting.ledger.privacy_filter import ALONE
+from securetm.accounting.ledger.privacy_filter import ALONE, Orders
 from securetm.contracts import Budget
 from securetm.data_classes import dataclass, replace
 from securetm.wording import counted, upward
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from securetm.accounting.calculator.budget_report import Spends
 
 _FINEST, _COARSEST = 0.05, 1000.0
-_PRECISE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -38,26 +37,25 @@ class RunsAhead:
     spending: Spending
     before: tuple[RunAccount, ...] = ()  # the runs with a bound that the ledger holds
     unbounded_because: str = ""  # of what it holds
+    orders: Orders = ()  # of its filter, fixed when it was opened: its budget may have been raised since
 
     @property
     def said_budget(self) -> str:
-        """The budget in words."""
         return f"{upward(self.budget.epsilon)} per {self.budget.unit.value}"
 
     def spends(self, runs: int, noise: float) -> Spends:
-        """All spends after so many more runs."""
         return tuple(spend for account in self.after(runs, noise).runs() for spend in account.spends())
 
     def after(self, runs: int, noise: float) -> Accounts:
         """The accounts of the ledger after so many more runs, whose spends add up by the ledger's own rule."""
-        accounts = Accounts(self.budget)
+        accounts = Accounts(self.budget, self.orders)
         planned = [(account.run, account.spends(), 1) for account in self.before]
-        each = self.spending.at(noise) if runs else ()
         if runs:
+            each = self.spending.at(noise)
             first = self.spending.first if not self.before else ()
             planned.append(("the next run", [*first, *each], 1))
-        if runs > 1:
-            planned.append(("all later runs", list(each), runs - 1))
+            if runs > 1:
+                planned.append(("all later runs", list(each), runs - 1))
         for run, spends, times in planned:
             account = RunAccount(run, "", "", "")
             for spend in spends:
@@ -65,7 +63,6 @@ class RunsAhead:
         return accounts
 
     def fits(self, runs: int, noise: float) -> bool:
-        """Whether the ledger admits so many more runs."""
         return self.after(runs, noise).is_kept()
 
     def least_noise(self, runs: int) -> float:
@@ -76,7 +73,7 @@ class RunsAhead:
                 "plan", self.said_budget, reason, "plan fewer runs or rounds, or allow a larger epsilon or delta"
             )
         low, high = _FINEST, _COARSEST
-        while high > low * (1 + _PRECISE / 4):
+        while high > low * (1 + 1e-3 / 4):
             middle = math.sqrt(low * high)
             low, high = (low, middle) if self.spending.possible(middle) and self.fits(runs, middle) else (middle, high)
         return math.ceil(high * 1e4) / 1e4

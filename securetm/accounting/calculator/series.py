@@ -8,40 +8,11 @@ from pathlib import Path
 from securetm.accounting.calculator.runs_ahead import RunsAhead, Spending
 from securetm.accounting.composition import largest
 from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger.accounts import Accounts, RunAccount
-from securetm.accounting.ledger.privacy_filter import Orders
-from securetm.contracts import Budget
-from securetm.data_classes import dataclass, replace
+from securetm.accounting.ledger.accounts import RunAccount
+from securetm.data_classes import dataclass
 
 MOST = 200  # further runs that are tried
 _YEAR = timedelta(days=365.25)
-
-
-class _OfLedger(Accounts):
-    """Accounts with the filter of a ledger that is there."""
-
-    def __init__(self, budget: Budget, orders: Orders) -> None:
-        super().__init__()
-        self._set_budget(budget, orders)
-
-
-@dataclass(frozen=True)
-class RunsAfter(RunsAhead):
-    """Runs ahead under a ledger whose filter was fixed when it was opened: its budget may have been raised since."""
-
-    orders: Orders = ()
-
-    def after(self, runs: int, noise: float) -> Accounts:
-        """The same spends, by that filter."""
-        planned = super().after(runs, noise)
-        if not self.orders:
-            return planned
-        accounts = _OfLedger(self.budget, self.orders)
-        for one in planned.runs():
-            account = RunAccount(one.run, "", "", "")
-            for spend in one.spends():
-                accounts.add(account, replace(spend, count=1), spend.count)
-        return accounts
 
 
 @dataclass(frozen=True)
@@ -78,7 +49,6 @@ class Series:
 
     @property
     def unbounded(self) -> tuple[str, ...]:
-        """The runs without a bound."""
         return tuple(one.run for one in self.runs if one.alone is None)
 
 
@@ -94,13 +64,13 @@ def series_of(path: Path, per_year: float = 0.0) -> Series:
             bounded.append(account)
             alone = account.total(budget).epsilon
         if not any(one.unbounded for one in accounts[: accounts.index(account) + 1]):
-            together = RunsAfter(budget, Spending(lambda _: ()), tuple(bounded), orders=orders).after(0, 1.0).spent().epsilon
+            together = RunsAhead(budget, Spending(lambda _: ()), tuple(bounded), orders=orders).after(0, 1.0).spent().epsilon
         began = account.began[:16].replace("T", " ")
         shown.append(RunOfSeries(account.run, account.profile, began, account.answers.total(), alone, together))
     if len(bounded) < len(accounts) or not bounded:
         return Series(owner, path.stem, budget.unit.value, budget.epsilon, budget.delta, tuple(shown), None, None, None)
     last, times = tuple(bounded[-1].spends()), [datetime.fromisoformat(one.began) for one in bounded]
-    ahead = RunsAfter(budget, Spending(lambda _: last), tuple(bounded), orders=orders)
+    ahead = RunsAhead(budget, Spending(lambda _: last), tuple(bounded), orders=orders)
     further = largest(lambda runs: ahead.fits(runs, 1.0), MOST)
     each = _YEAR / per_year if per_year else (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else None
     ends = f"{times[-1] + (further + 1) * each:%Y-%m-%d}" if each and further < MOST else ""

@@ -66,7 +66,6 @@ class RunAccount:
         return max((one.number for one in self.paid if one.question == question), default=-1)
 
     def spends(self) -> list[Spend]:
-        """What the run spent."""
         return _listed(self.answers)
 
     def total(self, budget: Budget) -> Total:
@@ -77,7 +76,7 @@ class RunAccount:
 class Accounts:
     """The runs of one ledger and its budget. Without a ledger, of runs that are only planned."""
 
-    def __init__(self, budget: Budget | None = None) -> None:
+    def __init__(self, budget: Budget | None = None, orders: Orders = ()) -> None:
         self.owner = self.corpus = ""
         self.budget = Budget(Unit.DOCUMENT, 0.0, 0.0)
         self.has_budget = False  # a ledger that was opened by a run without a bound gets its budget later
@@ -89,7 +88,7 @@ class Accounts:
         self._ahead: Counter[Spend] = Counter()  # further answers that are known to fit a single run, all together
         self._beyond: dict[Spend, int] = {}  # by kind, a number of answers that does not fit a single run
         if budget is not None:
-            self._set_budget(budget, orders_for(budget))
+            self._set_budget(budget, orders or orders_for(budget))
 
     # ---- entries
 
@@ -164,12 +163,10 @@ class Accounts:
         return tuple(self._runs.values())
 
     def account(self, run: str) -> RunAccount | None:
-        """The account of that run, if it entered anything."""
         self._catch_up()
         return self._runs.get(run)
 
     def spends(self, run: str) -> list[Spend]:
-        """What that run has spent."""
         account = self.account(run)
         return account.spends() if account else []
 

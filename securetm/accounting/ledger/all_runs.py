@@ -34,7 +34,6 @@ class AllRuns:
 
     @property
     def bounded(self) -> bool:
-        """Whether there is a bound at all."""
         return not self.because and math.isfinite(self.epsilon)
 
     @property

@@ -14,17 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from securetm.accounting.ledger.accounts import (
-    ANSWERED,
-    BUDGET,
-    ENDED,
-    MOST,
-    OPENED,
-    SPENT,
-    UNBOUNDED,
-    Accounts,
-    as_text,
-)
+from securetm.accounting.ledger.accounts import ANSWERED, BUDGET, ENDED, MOST, OPENED, SPENT, UNBOUNDED, Accounts, as_text
 from securetm.accounting.ledger.ledger_file import (
     VERSION,
     Content,
@@ -124,7 +114,6 @@ class Ledger(Accounts):
 
     @property
     def path(self) -> Path:
-        """The file."""
         return self._file.path
 
     @property
@@ -196,7 +185,6 @@ class Ledger(Accounts):
                 self._enter(ENDED, {"successor": successor})
 
     def entries(self) -> Iterator[Entry]:
-        """All entries."""
         self._catch_up()
         return self._file.entries()
 
@@ -214,7 +202,6 @@ class Ledger(Accounts):
         return self._file.digests(since, most)
 
     def head_at(self, number: int) -> bytes | None:
-        """The head after that entry, if there is one."""
         self._catch_up()
         return self._file.head_at(number)
 
@@ -246,7 +233,6 @@ class Ledger(Accounts):
             raise LedgerRolledBack(str(self._file.path), self._file.number, number, who)
 
     def close(self) -> None:
-        """Closes the file."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -298,10 +284,9 @@ class Ledger(Accounts):
     def _check_affordable(self, run: str, spend: Spend) -> None:
         kind, count = replace(spend, count=1), spend.count
         require(count > 0, "a charge", "count", count, "must be at least 1")
-        if self.fits(run, kind, count):
-            return
-        budget, spent, would = self.budget, self.spent(), self.spent(run, kind, count)
-        raise BudgetExhausted(run, count, budget.unit.value, spent.epsilon, would.epsilon, budget.epsilon, budget.delta)
+        if not self.fits(run, kind, count):
+            budget, spent, would = self.budget, self.spent().epsilon, self.spent(run, kind, count).epsilon
+            raise BudgetExhausted(run, count, budget.unit.value, spent, would, budget.epsilon, budget.delta)
 
     def _append(self, run: str, spend: Spend, about: Mapping[str, str | int], more: Content | None = None) -> None:
         self._check_open()
@@ -336,7 +321,6 @@ class Ledger(Accounts):
 
 
 def units_differ(path: Path, ledger: Unit, other: Unit | str) -> Mistake:
-    """The refusal of another unit than the ledger counts."""
     return Mistake(
         "{path} counts the budget of each {ledger}, and this would spend the budget of each {other}",
         "give each unit a ledger of its own: budgets of different units stand side by side and are never added",

@@ -39,17 +39,14 @@ def canonical(content: Content) -> str:
 
 
 def salted(content: Content) -> dict[str, Any]:
-    """The content with 16 random bytes."""
     return {**content, "salt": OperatingSystem().bytes(16).hex()}
 
 
 def digest(written: bytes) -> bytes:
-    """The digest of one content as it is written."""
     return hashlib.sha256(_CONTENT + written).digest()
 
 
 def extend(head: bytes, content_digest: bytes) -> bytes:
-    """The head after one more entry."""
     return hashlib.sha256(_HEAD + head + content_digest).digest()
 
 
@@ -137,7 +134,9 @@ class LedgerFile:
         with self._named():
             rows = self._opened.execute(_ENTRIES, (self.number,)).fetchall()
         if self.number and (not rows or rows[0][0] != self.number or rows[0][3] != self.head):
-            raise LedgerRolledBack(str(self.path), self._count(), self.number)
+            with self._named():
+                there = int(self._opened.execute("SELECT count(*) FROM entries").fetchone()[0])
+            raise LedgerRolledBack(str(self.path), there, self.number)
         found = []
         for row in rows[1 if self.number else 0 :]:
             found.append(self._checked(row))
@@ -171,7 +170,6 @@ class LedgerFile:
         return tuple(digest(bytes(row[2])) for row in rows if row[0] <= self.number)
 
     def entries(self) -> Iterator[Entry]:
-        """All checked entries, from the first."""
         with self._named():
             rows = self._opened.execute(_ENTRIES, (1,)).fetchall()
         return (Entry(row[0], row[3], json.loads(row[2])) for row in rows if row[0] <= self.number)
@@ -196,7 +194,6 @@ class LedgerFile:
             return self._opened.execute("SELECT peer, number, head, signature FROM witnesses ORDER BY peer").fetchall()
 
     def close(self) -> None:
-        """Closes the file."""
         self._opened.close()
 
     def _begin(self) -> None:
@@ -209,25 +206,18 @@ class LedgerFile:
             problem = "its tables are not those of a ledger, or the triggers that protect its entries are missing"
             raise tampered(self.path, 0, problem)
 
-    def _count(self) -> int:
-        with self._named():
-            return int(self._opened.execute("SELECT count(*) FROM entries").fetchone()[0])
-
     def _checked(self, row: tuple[Any, ...]) -> Entry:
         number, previous, written, head = row
         if number != self.number + 1:
-            raise self._tampered(self.number + 1, "is missing")
+            raise tampered(self.path, self.number + 1, f"entry {self.number + 1} is missing")
         if previous != self.head:
-            raise self._tampered(number, "does not follow the one before it")
+            raise tampered(self.path, number, f"entry {number} does not follow the one before it")
         if not isinstance(written, bytes) or head != extend(self.head, digest(written)):
-            raise self._tampered(number, "is not what was entered")
+            raise tampered(self.path, number, f"entry {number} is not what was entered")
         try:
             return Entry(number, head, json.loads(written))
         except (ValueError, RecursionError):
-            raise self._tampered(number, "cannot be read") from None
-
-    def _tampered(self, number: int, problem: str) -> Failed:
-        return tampered(self.path, number, f"entry {number} {problem}")
+            raise tampered(self.path, number, f"entry {number} cannot be read") from None
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -239,7 +229,6 @@ class LedgerFile:
 
 @contextmanager
 def closed_if_refused(file: LedgerFile) -> Iterator[None]:
-    """Closes the file if the block fails."""
     try:
         yield
     except BaseException:
@@ -315,7 +304,6 @@ class _Copy(LedgerFile):
         super().__init__(path, _connect(Path(self._folder.name) / path.name, "mode=rw"), writable=False)
 
     def close(self) -> None:
-        """Closes the copy and removes it."""
         super().close()
         self._folder.cleanup()
 
@@ -341,7 +329,6 @@ def _error_for(path: Path, problem: sqlite3.Error) -> SecuretmError:
 
 
 def tampered(path: Path, entry: int, problem: str) -> Failed:
-    """The failure of a ledger that somebody changed."""
     hint = "answer nothing with it: restore the latest copy that was not changed, or take the budget as spent"
     return Failed("{path} was changed from outside: {problem}", hint, path=str(path), entry=entry, problem=problem)
 

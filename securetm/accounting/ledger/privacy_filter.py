@@ -42,7 +42,6 @@ _BESIDE_GAUSSIAN = (
     0.87,
     1.0,
 )  # times the best order for unsampled noise; the best for sampled noise is not above it
-_LARGEST = 1024
 
 Orders = tuple[int, ...]
 
@@ -56,13 +55,11 @@ class Cost:
     failure_probability: float = 0.0
 
     def plus(self, other: Cost, times: int) -> Cost:
-        """This cost and `times` the other one."""
         divergences = tuple(mine + times * more for mine, more in zip(self.divergences, other.divergences, strict=True))
         return Cost(divergences, self.pure + times * other.pure, self.failure_probability + times * other.failure_probability)
 
 
 def nothing(orders: Orders) -> Cost:
-    """The cost of no answer."""
     return Cost((0.0,) * len(orders))
 
 
@@ -77,7 +74,7 @@ def orders_for(budget: Budget) -> Orders:
     """The whole order at which the most equal Gaussian answers fit, and some orders below it for sampled ones."""
     if budget.delta == 0:
         return (2,)  # at delta 0 only pure epsilons fit, whatever the order
-    orders = np.arange(2.0, _LARGEST + 1)
+    orders = np.arange(2.0, 1024 + 1)
     delta = AMONG * budget.delta / len(_BESIDE_GAUSSIAN)
     rooms = budget.epsilon - np.log1p(-1 / orders) + (math.log(delta) + np.log(orders)) / (orders - 1)
     best = float(orders[np.argmax(rooms / orders)])

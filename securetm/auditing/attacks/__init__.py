@@ -71,12 +71,10 @@ ATTACKS = Registry(
 
 
 def attack_names() -> tuple[str, ...]:
-    """Every registered attack."""
     return ATTACKS.names()
 
 
 def attack_called(name: str) -> Attack:
-    """The attack of that name."""
     attack: Attack = ATTACKS.load(name)
     return attack
 

@@ -35,7 +35,6 @@ _THERE = 0.7  # of a candidate, from which on it is named
 _SWEEPS, _SETTLED = 100, 1e-3
 _EVEN = 1e-3  # of the pool's mean second moment, added to each: directions that hardly vary are not blown up
 _SURE = 0.01  # how near to 1 a document's size and the square of its words are where it is alone
-_EXAMPLES = 6
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,6 @@ class CentreSums:
         )
 
     def movement(self) -> float:
-        """How much of all candidates is in these sums."""
         return float(np.square(self.weights).sum())
 
 
@@ -75,7 +73,7 @@ class NamedDocuments(NamedCandidates):
     alone: tuple[Array, ...]
 
 
-def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:  # noqa: ARG001 - asked the same at any effort
+def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
     """Asks about half of the training documents and as many held-out ones. Nobody has all texts: the others are unknown."""
     pool, places = whole_pool(truth, rng)
     inside = np.isin(np.arange(len(pool)), np.concatenate(list(places.trained.values())))
@@ -89,11 +87,7 @@ def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challe
     return Challenge(pool[kept], PoolPlaces({party: now[known] for party, known in places.trained.items()}))
 
 
-# ---- what is read ---------------------------------------------------------------------------------------------------
-
-
 def opened(view: AdversaryView) -> Iterator[CentreSums]:
-    """The opened sums."""
     model = cast("SemanticTopics", view.public.model)
     parts = model.shares_of_parts
     for one in totals(view):
@@ -130,28 +124,19 @@ def _topics(view: AdversaryView, state: Any) -> tuple[Array, Array]:
     return near.argmax(axis=1), weights
 
 
-# ---- what is named --------------------------------------------------------------------------------------------------
-
-
 def name_few(
     view: AdversaryView, effort: Effort, read: Callable[[AdversaryView], Iterator[CentreSums]] = opened
 ) -> tuple[NamedDocuments, ...]:
     """Names the candidates in topics of so many documents or fewer."""
-    found = []
-    for seen in read(view):
-        among = np.flatnonzero((np.rint(seen.sizes) <= effort["documents"])[seen.places])
-        found.append(_named(view, seen, among))
-    return tuple(found)
+    most = effort["documents"]
+    return tuple(_named(view, seen, np.flatnonzero((np.rint(seen.sizes) <= most)[seen.places])) for seen in read(view))
 
 
 def name_moved(view: AdversaryView, effort: Effort) -> tuple[NamedDocuments, ...]:
     """Names the candidates in so many differences of a round and the one before: in those in which candidates moved least."""
-    pairs = [(before, seen) for before, seen in pairwise(opened(view)) if seen.number == before.number + 1]
-    found = []
-    for moved in sorted((seen.since(before) for before, seen in pairs), key=CentreSums.movement)[: effort["differences"]]:
-        among = np.flatnonzero(np.square(moved.weights).sum(axis=1) > _MOVED)
-        found.append(_named(view, moved, among))
-    return tuple(found)
+    differences = (seen.since(before) for before, seen in pairwise(opened(view)) if seen.number == before.number + 1)
+    least = sorted(differences, key=CentreSums.movement)[: effort["differences"]]
+    return tuple(_named(view, moved, np.flatnonzero(np.square(moved.weights).sum(axis=1) > _MOVED)) for moved in least)
 
 
 def _named(view: AdversaryView, seen: CentreSums, among: Array) -> NamedDocuments:
@@ -162,8 +147,12 @@ def _named(view: AdversaryView, seen: CentreSums, among: Array) -> NamedDocument
     stretch = axes / np.sqrt(np.maximum(moments, 0.0) + _EVEN * moments.mean() + seen.deviation**2 / unknown)
     sums = seen.sums - _UNKNOWN * seen.weights.T @ pool
     there = presence(pool @ stretch, seen.weights, sums @ stretch, _SWEEPS)
-    alone = tuple(found for row in zip(seen.sizes, seen.words, strict=False) if len(found := _words_of_one(*row)))
-    return NamedDocuments(seen.serial, "", among[there[among] > _THERE], among, alone)
+    alone = []  # the words of the only document in a sum: all count alike, and their squares add up to 1
+    for size, words in zip(seen.sizes, seen.words, strict=False):
+        used = np.flatnonzero(words)
+        if len(used) and abs(size - 1.0) < _SURE and (np.abs(words[used] / len(used) ** -0.5 - 1.0) < _SURE).all():
+            alone.append(used)
+    return NamedDocuments(seen.serial, "", among[there[among] > _THERE], among, tuple(alone))
 
 
 def presence(vectors: Array, weights: Array, sums: Array, sweeps: int) -> Array:
@@ -185,19 +174,7 @@ def presence(vectors: Array, weights: Array, sums: Array, sweeps: int) -> Array:
     return found
 
 
-def _words_of_one(size: float, words: Array) -> Array:
-    """The words of the only document in a sum: all count alike, and their squares add up to 1. None where there are more."""
-    there = np.flatnonzero(words)
-    each = len(there) ** -0.5 if len(there) else 0.0
-    sure = abs(size - 1.0) < _SURE and bool((np.abs(words[there] / max(each, 1e-300) - 1.0) < _SURE).all())
-    return there if sure else there[:0]
-
-
-# ---- the judge ------------------------------------------------------------------------------------------------------
-
-
 def judge(guesses: tuple[NamedDocuments, ...], truth: GroundTruth, measure: str) -> Score:
-    """Compares the named candidates with the documents that were there, and the lists of words with those of documents."""
     hits, named, there, whole, lists, examples = 0, 0, 0, 0, 0, list[Example]()
     for guess in guesses:
         real = np.intersect1d(took_part(guess, truth), guess.among)
@@ -209,10 +186,7 @@ def judge(guesses: tuple[NamedDocuments, ...], truth: GroundTruth, measure: str)
         said = f"{right} of them and {len(guess.candidates) - right} others named among {len(guess.among):,} candidates"
         examples.append(Example(f"{len(real)} documents of round {guess.serial}", said, right == len(real) > 0))
     measures = {measure: Proportion(hits, there), RIGHT: Proportion(hits, named), ALONE: Proportion(whole, lists)}
-    return Score(measures, tuple(examples[:_EXAMPLES]))
-
-
-# ---- the declarations -----------------------------------------------------------------------------------------------
+    return Score(measures, tuple(examples[:6]))
 
 
 _GIVEN = (

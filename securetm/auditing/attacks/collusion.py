@@ -6,7 +6,7 @@ No mask and no cipher is broken. The attacks use what a colluding party has: its
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -68,7 +68,6 @@ class OpenedAnswer:
 
 
 def opened_answers(view: AdversaryView) -> Iterator[OpenedAnswer]:
-    """Every party's vector of each round: in the clear, or as far as the helpers' keys open it."""
     if view.seen.get(ANSWER):
         yield from (OpenedAnswer(vector, True) for vector in party_vectors(view))
         return
@@ -77,10 +76,10 @@ def opened_answers(view: AdversaryView) -> Iterator[OpenedAnswer]:
     parcels = [parcel for _, _, parcel in sealed]
     kept = {place: own[_SETUP] for place, own in secrets.items() if own.get(_SETUP)}
     setups = {place: unpacked(stored[HASH:], Prepared) for place, stored in kept.items()}
-    keys = _MaskKeys(setups, _opened(parcels, len(members)))
+    opening = list(_unmasked(parcels, len(members)))
+    keys = _MaskKeys(setups, _opened(opening))
     told = {
-        (at, place): tuple(rest[start : start + PART] for start in range(0, len(rest), PART))
-        for at, place, _, rest in _unmasked(parcels, len(members))
+        (at, place): tuple(rest[start : start + PART] for start in range(0, len(rest), PART)) for at, place, _, rest in opening
     }
     for asked, sender, parcel in sealed:
         if vector_at(parcel, asked.terms):
@@ -104,48 +103,39 @@ class _MaskKeys:
         return np.asarray(vector.view(f"<i{terms.bits // 8}").astype(np.int64))
 
     def opens(self, sender: int, parcel: bytes) -> bool:
-        """Whether these are the keys of this message's set-up."""
         return sender in self.setups and self.setups[sender].epoch == read_header(parcel, _HELPER, RECORDED).at.epoch
 
     def _masks(self, header: Header) -> Iterator[Mask]:
-        """The known masks with the opposite sign, which subtracts them."""
-        seed = self._seed(header)
-        if seed:
-            yield self_seed(seed, header.at, header.sender, header.salt), False
-        for one, other, secret in self._pairs(header):
-            yield pair_seed(secret, header.at, one, other), one > other  # the smaller place had added it
-
-    def _seed(self, header: Header) -> bytes:
-        own = self.setups.get(header.sender)
-        if own is not None and own.epoch == header.at.epoch:
-            return own.seeds[header.at.index]
-        return self.seeds.get((header.at, header.sender), b"")
-
-    def _pairs(self, header: Header) -> Iterator[tuple[int, int, bytes]]:
-        """Sender, peer, and the secret between them: all pairs of a helper, of others their pairs with helpers."""
-        me, index = header.sender, header.at.index
+        """The known masks with the opposite sign, which subtracts them: all pairs of a helper, of others those with helpers."""
+        me, at = header.sender, header.at
         own = self.setups.get(me)
+        seed = own.seeds[at.index] if own is not None and own.epoch == at.epoch else self.seeds.get((at, me), b"")
+        if seed:
+            yield self_seed(seed, at, me, header.salt), False
         if own is not None:
-            yield from ((me, peer, secret_of(secrets, index)) for peer, secrets in own.peers.items())
-            return
-        for place, setup in self.setups.items():
-            if me in setup.peers and setup.epoch == header.at.epoch:
-                yield me, place, secret_of(setup.peers[me], index)
+            secrets = dict(own.peers)
+        else:
+            known = {place: setup for place, setup in self.setups.items() if setup.epoch == at.epoch}
+            secrets = {place: setup.peers[me] for place, setup in known.items() if me in setup.peers}
+        for peer, secret in secrets.items():
+            yield pair_seed(secret_of(secret, at.index), at, me, peer), me > peer  # the smaller place had added it
 
 
-def _opened(parcels: Sequence[bytes], parties: int) -> dict[tuple[Place, int], bytes]:
+def _opened(opening: Iterable[_Opening]) -> dict[tuple[Place, int], bytes]:
     """Self-mask seeds from the parties' shares. If a party dropped out, some of the secrets are not seeds."""
     shares: dict[tuple[Place, int], dict[int, int]] = {}
-    for at, holder, dealt, _ in _unmasked(parcels, parties):
+    for at, holder, dealt, _ in opening:
         for dealer, share in enumerate(dealt):
             shares.setdefault((at, dealer), {})[holder + 1] = share
     found = {which: shamir.combine(tuple(held), tuple(held.values())) for which, held in shares.items()}
     return {which: secret.to_bytes(KEY, "big") for which, secret in found.items() if secret < 1 << (8 * KEY)}
 
 
-def _unmasked(parcels: Sequence[bytes], parties: int) -> Iterator[tuple[Place, int, list[int], bytes]]:
-    """Of each message that opens a sum in which all parties are neighbours: round, sender, the shares of each party's secret,
-    and what reveals the sender's noise."""
+_Opening = tuple[Place, int, list[int], bytes]  # round, sender, the shares of each party's secret, what reveals its noise
+
+
+def _unmasked(parcels: Sequence[bytes], parties: int) -> Iterator[_Opening]:
+    """The messages that open a sum in which all parties are neighbours."""
     for parcel in parcels:
         if len(parcel) > 1 and parcel[1] == Kind.UNMASKED:
             reader = Reader(parcel[:-SIGNATURE], _HELPER, Kind.UNMASKED, versions=RECORDED)
@@ -163,7 +153,6 @@ _BODY = _NAME + KEY_ID
 
 
 def opened_by_key(view: AdversaryView) -> Iterator[OpenedAnswer]:
-    """Every party's ciphertexts of every round of training."""
     kept = (insider.secrets.get(_KEY, b"")[HASH:] for insider in view.insiders)
     aggregation = cast("SharedKeySum", view.public.profile.aggregation)
     keys = {sum_key(aggregation.code.name).named(value): value for value in kept if value}
@@ -192,7 +181,6 @@ def _numbers(content: bytes, code: Code, fit: Fit, size: int, secret: bytes | No
 
 # ---- the sum less the helpers' answers ------------------------------------------------------------------------------
 
-
 ALONE = "documents recovered from one party's own answer"
 MISSING = "promised noise that is missing"
 DEVIATION = "deviation of the noise that remains, as a share of the promised one"
@@ -219,7 +207,13 @@ class CollusionGuess:
 def subtract_helpers(view: AdversaryView, effort: Effort) -> CollusionGuess:
     """Subtracts from the sums, and from each party's message, all that the helpers know."""
     answers = [one for one in opened_answers(view) if GRADIENT in one.vector.blocks]
-    left = list(_left(view, answers))[: effort["rounds"]]
+    left = list[ReadVector]()  # each sum less what the helpers added to it, if the vectors of all helpers are known
+    for whole in gradients(totals(view)):
+        of_round = [one for one in answers if one.in_clear and one.vector.round.serial == whole.round.serial]
+        own = [_in_the_sum(one, view) for one in of_round if one.vector.party in view.helpers]
+        if len(own) == len(view.helpers):
+            left.append(without(whole, own))
+    left = left[: effort["rounds"]]
     rounds = {vector.round.serial for vector in left}
     alone = [one.vector for one in answers if one.vector.party not in view.helpers and one.vector.round.serial in rounds]
     model, parties, profile = view.public.model, len(view.public.members), view.public.profile
@@ -228,15 +222,6 @@ def subtract_helpers(view: AdversaryView, effort: Effort) -> CollusionGuess:
         tuple(invert_gradient(vector, model) for vector in alone),
         tuple(RemainingSum(layers_of(vector, model).words, _promised(vector, profile)) for vector in left),
     )
-
-
-def _left(view: AdversaryView, answers: Sequence[OpenedAnswer]) -> Iterator[ReadVector]:
-    """Each sum less what the helpers added to it, if the vectors of all helpers are known."""
-    for total in gradients(totals(view)):
-        of_round = [one for one in answers if one.in_clear and one.vector.round.serial == total.round.serial]
-        own = [_in_the_sum(one, view) for one in of_round if one.vector.party in view.helpers]
-        if len(own) == len(view.helpers):
-            yield without(total, own)
 
 
 def _in_the_sum(answer: OpenedAnswer, view: AdversaryView) -> ReadVector:
@@ -266,7 +251,6 @@ def _promised(vector: ReadVector, profile: Profile) -> float:
 
 
 def judge_rests(guess: CollusionGuess, truth: GroundTruth) -> Score:
-    """Scores the documents of honest parties only."""
     honest = {which: held for which, held in truth.batches.items() if which[1] not in truth.helpers}
     others = replace(truth, batches=honest)
     alone = judged_documents(guess.alone, others)
@@ -278,22 +262,17 @@ def _noise(left: Sequence[RemainingSum], truth: GroundTruth) -> dict[str, Estima
 
     Where no noise is promised, none can be missing.
     """
+    from scipy.stats import chi2
+
     unused = ~np.any([np.asarray(held.sum(axis=0)).ravel() > 0 for held in truth.honest(truth.held).values()], axis=0)
     values = np.concatenate([np.ravel(one.rows[unused]) / one.promised for one in left if one.promised] or [np.zeros(0)])
     if not values.size:
         return dict.fromkeys((MISSING, DEVIATION), Estimate(math.nan, 0.0, 1.0, 0.0))
-    ratio, low, high = _deviation(values, truth.confidence)
+    # the deviation of independent normal numbers about zero, and its two-sided interval
+    square, number, tail = float(np.sum(np.square(values))), len(values), (1.0 - truth.confidence) / 2.0
+    ratio, low, high = (math.sqrt(square / by) for by in (number, chi2.ppf(1.0 - tail, number), chi2.ppf(tail, number)))
     value, least, most = (min(max(1.0 - r * r, 0.0), 1.0) for r in (ratio, high, low))
     return {MISSING: Estimate(value, least, most, 1.0), DEVIATION: Estimate(ratio, low, high, 1.0)}
-
-
-def _deviation(values: Array, confidence: float) -> tuple[float, float, float]:
-    """The deviation of independent normal numbers about zero, and its two-sided interval (chi-squared)."""
-    from scipy.stats import chi2
-
-    square, count, tail = float(np.sum(np.square(values))), len(values), (1.0 - confidence) / 2.0
-    low, high = (square / float(chi2.ppf(at, count)) for at in (1.0 - tail, tail))
-    return float(np.sqrt(square / count)), float(np.sqrt(low)), float(np.sqrt(high))
 
 
 COLLUSION = Attack(
@@ -322,7 +301,6 @@ COLLUSION = Attack(
 
 # ---- encrypted answers, with the key of one party that helps --------------------------------------------------------
 
-
 OPENED = "answers of single parties that are opened"
 _REBUILT = {**DOCUMENTS, **WORDS}
 
@@ -340,7 +318,6 @@ def open_answers(view: AdversaryView, effort: Effort) -> tuple[tuple[RoundRecons
 
 
 def judge_opened(found: tuple[tuple[RoundReconstruction, ...], Proportion], truth: GroundTruth) -> Score:
-    """Counts opened answers, exact documents and words."""
     guesses, opened = found
     return judged(guesses, truth, _REBUILT, {OPENED: opened})
 

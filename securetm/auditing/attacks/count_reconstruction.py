@@ -13,8 +13,8 @@ from securetm.auditing.attack import Attack, Effort, GroundTruth, Proportion, Sc
 from securetm.auditing.parts.reconstruction_scores import in_words
 from securetm.auditing.parts.shares import noise_of, table_behind
 from securetm.auditing.record import Example
-from securetm.auditing.views import BY_PARTIES, AdversaryView, ReadVector, party_vectors
-from securetm.contracts import Array, CountNoise
+from securetm.auditing.views import BY_PARTIES, AdversaryView, party_vectors
+from securetm.contracts import Array
 from securetm.data_classes import dataclass
 
 TOPICS = "topics"
@@ -38,20 +38,16 @@ class ReconstructedTable:
 
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[ReconstructedTable, ...]:
-    """Reconstructs the tables of as many answers as the plan says."""
     vectors = [one for one in party_vectors(view) if TOPICS in one.blocks]
-    noise = noise_of(view.public.profile, len(view.vocabulary()))
-    return tuple(_table(one, noise) for one in vectors[: effort["tables"]])
-
-
-def _table(vector: ReadVector, noise: CountNoise) -> ReconstructedTable:
-    rows = np.asarray(vector.blocks[TOPICS], dtype=np.float64)
-    slots = float(rows[:, -1].max(initial=0.0))  # the last number of a row is how much data the party has
-    return ReconstructedTable(vector.round.serial, vector.party, *table_behind(rows[:, :-1], slots, noise))
+    noise, found = noise_of(view.public.profile, len(view.vocabulary())), []
+    for vector in vectors[: effort["tables"]]:
+        rows = np.asarray(vector.blocks[TOPICS], dtype=np.float64)
+        slots = float(rows[:, -1].max(initial=0.0))  # the last number of a row is how much data the party has
+        found.append(ReconstructedTable(vector.round.serial, vector.party, *table_behind(rows[:, :-1], slots, noise)))
+    return tuple(found)
 
 
 def judge(tables: tuple[ReconstructedTable, ...], truth: GroundTruth) -> Score:
-    """Compares the tables entry by entry."""
     assert truth.tables is not None
     pairs = [(table, truth.tables(table.serial, table.party)) for table in tables]
     real = [(table.real, held.real) for table, held in pairs]

@@ -37,7 +37,6 @@ class PartyDifference:
 
 
 def attack(view: AdversaryView, effort: Effort) -> PartyDifference:
-    """Subtracts the sums of the second run from those of the first."""
     other = view.again or view
     between = sorted(set(view.public.members) ^ set(other.public.members))
     if len(between) != 1:
@@ -67,7 +66,10 @@ def _document_frequencies(vectors: list[ReadVector], view: AdversaryView) -> Cou
     for one in vectors:
         if one.round.question == FREQUENCIES:
             numbers = one.blocks["frequencies"]
-            return Counter(dict(zip(_candidates(view, len(numbers)), numbers.tolist(), strict=False)))
+            bodies = (wire.unpack_request(message.content)[1] for message in view.messages(REQUEST))
+            lists = (body.words.decode().split("\n") for body in bodies if isinstance(body, wire.Adopt))
+            listed = next((words for words in lists if len(words) == len(numbers)), [])  # sent before the question
+            return Counter(dict(zip(listed, numbers.tolist(), strict=False)))
         if one.round.question == JOINT:
             if one.blocks["cells"].ndim != 2:  # a sum of words behind noise holds no frequencies
                 return None
@@ -79,26 +81,13 @@ def _document_frequencies(vectors: list[ReadVector], view: AdversaryView) -> Cou
     return None
 
 
-def _candidates(view: AdversaryView, size: int) -> tuple[str, ...]:
-    """The list of words that was sent to all parties before they were asked about it."""
-    for message in view.messages(REQUEST):
-        _, body = wire.unpack_request(message.content)
-        if isinstance(body, wire.Adopt) and len(words := tuple(body.words.decode().split("\n"))) == size:
-            return words
-    return ()
-
-
 def judge(guess: PartyDifference, truth: GroundTruth) -> Score:
-    """Counts documents, words, their frequencies, and rounds that both cohorts were asked."""
-    asked_twice = Proportion(len(guess.guesses), guess.rounds)
-    return judged(guess.guesses, truth, _REBUILT, {FREQUENT: _frequencies(guess, truth), ASKED_TWICE: asked_twice})
-
-
-def _frequencies(guess: PartyDifference, truth: GroundTruth) -> Proportion:
-    """Over the words of the list that the party uses, in all its documents, those held out as well."""
+    # over the words of the list that the party uses, in all its documents, those held out as well
     real = np.asarray((truth.all_of(guess.party) > 0).sum(axis=0)).ravel()
     used = [(word, int(number)) for word, number in zip(truth.vocabulary, real, strict=True) if number]
-    return Proportion(sum(guess.documents_with[word] == number for word, number in used), len(used))
+    frequent = Proportion(sum(guess.documents_with[word] == number for word, number in used), len(used))
+    asked_twice = Proportion(len(guess.guesses), guess.rounds)
+    return judged(guess.guesses, truth, _REBUILT, {FREQUENT: frequent, ASKED_TWICE: asked_twice})
 
 
 ATTACK = Attack(

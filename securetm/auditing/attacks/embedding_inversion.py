@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from securetm.auditing.attack import Attack, Challenge, Effort, GroundTruth, Proportion, Score
-from securetm.auditing.parts.gradients import directions, document_count, embedding_gradient, gradients
+from securetm.auditing.parts.gradients import GRADIENT, directions, document_count, enough_gradients, shape_of
 from securetm.auditing.record import Example
 from securetm.auditing.views import (
     BY_PARTIES,
@@ -33,7 +33,6 @@ from securetm.data_classes import dataclass, replace
 NAMED = "documents of a round that are named in the pool"
 RIGHT = "named documents that took part"
 MODELS = ("combined-tm", "zeroshot-tm")
-_EXAMPLES = 6
 _EVEN = 1e-3  # of the mean second moment, added to each: directions that hardly vary are not blown up
 
 
@@ -54,8 +53,6 @@ class PoolPlaces:
 
 
 def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
-    """Asks about the embeddings of all training and all held-out documents, shuffled."""
-    del effort
     return Challenge(*whole_pool(truth, rng))
 
 
@@ -64,31 +61,24 @@ def whole_pool(truth: GroundTruth, rng: np.random.Generator) -> tuple[Array, Poo
     sides = [*truth.embeddings.items(), *truth.other_embeddings.items()]
     if not sides:
         raise NotTestable("the documents of this run have no embeddings")
-    pool, place = np.unique(np.concatenate([_unit(rows) for _, rows in sides]), axis=0, return_inverse=True)
+    wide = np.concatenate([np.asarray(rows, dtype=np.float64) for _, rows in sides])
+    unit = np.round(wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-12), 6)  # so that equal texts are equal
+    pool, place = np.unique(unit, axis=0, return_inverse=True)
     order = rng.permutation(len(pool))
     moved = np.argsort(order)[place.ravel()]
     ends = np.cumsum([len(rows) for _, rows in sides])[:-1]
     return pool[order], PoolPlaces(dict(zip(truth.embeddings, np.split(moved, ends), strict=False)))
 
 
-def _unit(rows: Array) -> Array:
-    """Each embedding with length one, rounded so that equal texts are equal."""
-    wide = np.asarray(rows, dtype=np.float64)
-    found: Array = np.round(wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-12), 6)
-    return found
-
-
 def attack(
     view: AdversaryView, effort: Effort, read: Callable[[AdversaryView], Iterator[ReadVector]] = party_vectors
 ) -> tuple[NamedCandidates, ...]:
     """Names the candidates in each party's own gradient, or in the opened sums, until these hold enough documents."""
-    found, documents, most = list[NamedCandidates](), 0, effort["documents"]
-    for vector in gradients(read(view)):
-        if documents < most:
-            number = document_count(vector, most)
-            documents += number
-            named = candidates_in(embedding_gradient(vector, view.public.model), view.question, number)
-            found.append(NamedCandidates(vector.round.serial, vector.party, named))
+    found, most = list[NamedCandidates](), effort["documents"]
+    for one in enough_gradients(read(view), most):
+        gradient = shape_of(one, view.public.model).views(one.blocks[GRADIENT])["embedding"]
+        named = candidates_in(gradient, view.question, document_count(one, most))
+        found.append(NamedCandidates(one.round.serial, one.party, named))
     return tuple(found)
 
 
@@ -102,18 +92,12 @@ def candidates_in(gradient: Array, pool: Array, documents: int) -> Array:
     wide = np.asarray(gradient, dtype=np.float64)
     if not np.isfinite(wide).all() or not wide.any():
         return np.zeros(0, dtype=np.int64)
-    stretch = _evening(pool)
+    moments, axes = np.linalg.eigh(pool.T @ pool / max(len(pool), 1))
+    stretch = (axes / np.sqrt(np.maximum(moments, 0.0) + _EVEN * moments.mean())) @ axes.T
     left, strengths, _ = np.linalg.svd(stretch @ wide, full_matrices=False)
     inside, spread = left[:, : min(documents, len(strengths))], directions(pool @ stretch)
     near = np.square(spread @ inside).sum(axis=1)
     return np.argsort(-near, kind="stable")[:documents]
-
-
-def _evening(pool: Array) -> Array:
-    """The symmetric matrix that gives the pool nearly the same second moment in all directions."""
-    moments, axes = np.linalg.eigh(pool.T @ pool / max(len(pool), 1))
-    found: Array = (axes / np.sqrt(np.maximum(moments, 0.0) + _EVEN * moments.mean())) @ axes.T
-    return found
 
 
 def judge(guesses: tuple[NamedCandidates, ...], truth: GroundTruth) -> Score:
@@ -123,16 +107,17 @@ def judge(guesses: tuple[NamedCandidates, ...], truth: GroundTruth) -> Score:
     what as many names at random would be.
     """
     hits, named, beyond, there, examples = 0, 0, 0, 0, list[Example]()
+    size = sum(map(len, (*truth.embeddings.values(), *truth.other_embeddings.values())))
     for guess in guesses:
         real = took_part(guess, truth)
         right = int(np.isin(guess.candidates, real).sum())
         hits, named, there = hits + right, named + len(guess.candidates), there + len(real)
-        by_luck = -(-len(guess.candidates) * len(real) // max(_pool_size(truth), 1))
+        by_luck = -(-len(guess.candidates) * len(real) // max(size, 1))
         beyond += max(right - by_luck, 0)
-        said = f"{right} of them and {len(guess.candidates) - right} others named among {_pool_size(truth):,} candidates"
+        said = f"{right} of them and {len(guess.candidates) - right} others named among {size:,} candidates"
         examples.append(Example(f"{len(real)} documents of round {guess.serial}", said, right == len(real) > 0))
     measures = {NAMED: Proportion(beyond, there), RIGHT: Proportion(hits, named)}
-    return Score(measures, tuple(examples[:_EXAMPLES]))
+    return Score(measures, tuple(examples[:6]))
 
 
 def took_part(guess: NamedCandidates, truth: GroundTruth) -> Array:
@@ -141,10 +126,6 @@ def took_part(guess: NamedCandidates, truth: GroundTruth) -> Array:
     parties = truth.honest(places.trained) if not guess.party else {guess.party: places.trained[guess.party]}
     rows = [known[truth.drawn[guess.serial, name]] for name, known in parties.items() if (guess.serial, name) in truth.drawn]
     return np.unique(np.concatenate(rows)) if rows else np.zeros(0, dtype=np.int64)
-
-
-def _pool_size(truth: GroundTruth) -> int:
-    return sum(map(len, (*truth.embeddings.values(), *truth.other_embeddings.values())))
 
 
 _MEASURES = {NAMED: "document", RIGHT: "named document"}

@@ -20,52 +20,41 @@ from securetm.auditing.parts.gradients import (
     GradientLayers,
     document_behind,
     document_count,
+    enough_gradients,
     gradients,
     invert_gradient,
     layers_of,
     weights_of,
 )
 from securetm.auditing.parts.reconstruction_scores import DOCUMENTS, MEASURES, WORDS, judged, judged_documents
-from securetm.auditing.views import BY_PARTIES, REQUEST, TOTAL, VOCABULARY, AdversaryView, ReadVector, party_vectors, totals
+from securetm.auditing.views import BY_PARTIES, REQUEST, TOTAL, VOCABULARY, AdversaryView, party_vectors, totals
 from securetm.contracts import Array
-from securetm.data_classes import dataclass, field
 from securetm.models.neural.contextual import ContextualTopicModel
 from securetm.models.neural.cpu_kernels import EPSILON
 from securetm.models.neural.prodlda import ProdLDA
 
 _ENCODERS = ("prodlda", "neural-lda", "combined-tm")  # whose encoders read words
-_DECODERS = ("prodlda", "combined-tm", "zeroshot-tm")  # that are products of experts
 _DOCUMENTS_AND_WORDS = {**DOCUMENTS, **WORDS}
 
 
 def invert_answers(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
-    """Inverts the parties' gradients one by one, until they hold enough documents."""
-    found, documents = list[RoundReconstruction](), 0
-    for vector in gradients(party_vectors(view)):
-        if documents < effort["documents"]:
-            found.append(invert_gradient(vector, view.public.model))
-            documents += document_count(vector, effort["documents"])
-    return tuple(found)
+    vectors = enough_gradients(party_vectors(view), effort["documents"])
+    return tuple(invert_gradient(one, view.public.model) for one in vectors)
 
 
 def invert_sums(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
-    """Inverts the opened sums."""
     sums, parties = gradients(totals(view))[: effort["rounds"]], len(view.public.members)
     return tuple(invert_gradient(one, view.public.model, parties) for one in sums)
 
 
 def invert_decoders(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Finds the document of each gradient of a single document. It reads only the decoder's part of the gradient."""
-    most = effort["documents"]
-    alone = [one for one in gradients(party_vectors(view)) if document_count(one, most) == 1][:most]
-    return tuple(_from_decoder(one, view) for one in alone)
-
-
-def _from_decoder(vector: ReadVector, view: AdversaryView) -> RoundReconstruction:
-    model = cast("ProdLDA | ContextualTopicModel", view.public.model)
-    weights = weights_of(vector, model)
-    document = document_behind(layers_of(vector, model), weights["topics"], weights["background"], model.gain)
-    return RoundReconstruction(vector.round.serial, vector.party, () if document is None else (document,))
+    model, most, found = cast("ProdLDA | ContextualTopicModel", view.public.model), effort["documents"], []
+    for one in [one for one in gradients(party_vectors(view)) if document_count(one, most) == 1][:most]:
+        weights = weights_of(one, model)
+        document = document_behind(layers_of(one, model), weights["topics"], weights["background"], model.gain)
+        found.append(RoundReconstruction(one.round.serial, one.party, () if document is None else (document,)))
+    return tuple(found)
 
 
 GRADIENT_INVERSION = Attack(
@@ -81,10 +70,7 @@ GRADIENT_INVERSION = Attack(
     attack=invert_answers,
     judge=partial(judged, wanted=_DOCUMENTS_AND_WORDS),
     efforts=("documents",),
-    limits=(
-        "optimisation, which coarsely rounded, clipped or noised gradients need",
-        "comparing consecutive rounds",
-    ),
+    limits=("optimisation, which coarsely rounded, clipped or noised gradients need", "comparing consecutive rounds"),
 )
 
 SUM_INVERSION = Attack(
@@ -114,7 +100,7 @@ DECODER_INVERSION = Attack(
     cost="well under a second on one core for one answer",
     given="the weights that were sent out, the model's settings and words",
     either=BY_PARTIES,
-    models=_DECODERS,
+    models=("prodlda", "combined-tm", "zeroshot-tm"),  # that are products of experts
     measures=DOCUMENTS,
     bears_on=("singling out", "inference"),
     attack=invert_decoders,
@@ -129,10 +115,8 @@ DECODER_INVERSION = Attack(
 # occur, how often each occurs in all documents together, and that counts are whole. The noise of the model's training (dropout,
 # draws of topics) is unknown and fitted as well. It takes arrays, not messages.
 
-
 COSINE, SQUARES = "cosine", "l2"
 _STEPS, _RATE = 300, 0.1
-_RECOUNTED_EVERY = 50  # steps between estimates of how often each word occurs
 _SHARPENING = 1e-4  # the weight that moves a word's occurrences into one document, in the second half
 _MOVES, _TRIED_AT_ONCE = 60, 8
 _MOST_OF_A_WORD = 1000.0  # occurrences in one answer; noise would give more
@@ -140,52 +124,35 @@ _LEAST = 1e-12  # divisor
 _SOLVED = 1e-3  # the misfit, as a share of the gradient, at which no other start is tried
 
 
-@dataclass(frozen=True)
-class ObservedGradient:
-    """A gradient of several documents, and the decoder's weights. Without `with_encoder` only the decoder's part is matched."""
-
-    layers: GradientLayers
-    topics: Array  # the decoder's weights
-    background: Array
-    gain: float
-    documents: int
-    with_encoder: bool
-
-
-@dataclass
 class GradientMatcher:
-    """The observed gradient as tensors, and the misfit of a guess: counts of each document, and its topic strengths."""
+    """The observed gradient of several documents as tensors, and the misfit of a guess: each one's counts and topic strengths.
 
-    seen: ObservedGradient
-    _parts: dict[str, Tensor] = field(default_factory=dict)
-    _occur: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.bool))  # words that the first layer names
+    `topics` and `background` are the decoder's weights. Without `with_encoder` only the decoder's part is matched.
+    """
 
-    def __post_init__(self) -> None:
-        layers = self.seen.layers
-        known = {"topics": self.seen.topics, "background": self.seen.background, "to_topics": layers.topics}
-        self._occur = torch.from_numpy((layers.words != 0).any(axis=1))
-        to_words = np.vstack([layers.words[self._occur.numpy()], layers.words_bias[None]])
-        known |= {"to_background": layers.background, "to_words": to_words}
-        self._parts = {name: torch.from_numpy(np.asarray(values, dtype=np.float64)) for name, values in known.items()}
+    def __init__(
+        self, layers: GradientLayers, topics: Array, background: Array, gain: float, documents: int, with_encoder: bool
+    ) -> None:
+        self.documents, self.words, self.topics = documents, len(background), len(topics)
+        self._decoder, self._with_encoder = (_tensor(topics), _tensor(background), gain), with_encoder
+        self._to_topics, self._to_background = _tensor(layers.topics), _tensor(layers.background)
+        occur = (layers.words != 0).any(axis=1)  # words that the first layer names
+        self._occur = torch.from_numpy(occur)
+        self._to_words = _tensor(np.vstack([layers.words[occur], layers.words_bias[None]]))
 
     def misfit(self, counts: Tensor, strengths: Tensor, how: str) -> Tensor:
         """The distance of the gradient of these documents from the observed one, layer by layer."""
         to_topics, to_background = decoder_gradient(counts, softplus(strengths), *self._decoder)
-        off = _apart(to_topics, self._parts["to_topics"], how) + _apart(to_background, self._parts["to_background"], how)
-        return off + self._encoder_misfit(counts, how) if self.seen.with_encoder else off
-
-    @property
-    def _decoder(self) -> tuple[Tensor, Tensor, float]:
-        return self._parts["topics"], self._parts["background"], self.seen.gain
-
-    def _encoder_misfit(self, counts: Tensor, how: str) -> Tensor:
-        """The misfit of the first layer: each document's input times a vector, which is solved for."""
+        off = _apart(to_topics, self._to_topics, how) + _apart(to_background, self._to_background, how)
+        if not self._with_encoder:
+            return off
+        # the first layer: each document's input times a vector, which is solved for
         inputs = torch.log1p(counts[:, self._occur])
         inputs = inputs / torch.linalg.vector_norm(inputs, dim=1, keepdim=True).clamp_min(1e-6)
         inputs = torch.cat([inputs.T, torch.ones(1, len(counts), dtype=counts.dtype)])  # the bias has input 1
         ridge = 1e-8 * torch.eye(len(counts), dtype=counts.dtype)
-        vectors = torch.linalg.solve(inputs.T @ inputs + ridge, inputs.T @ self._parts["to_words"])
-        return _apart(inputs @ vectors, self._parts["to_words"], how)
+        vectors = torch.linalg.solve(inputs.T @ inputs + ridge, inputs.T @ self._to_words)
+        return off + _apart(inputs @ vectors, self._to_words, how)
 
     def occurrences(self, counts: Tensor, strengths: Tensor) -> Tensor:
         """How often each word occurs in all documents: the model's expectation minus the background's gradient."""
@@ -193,11 +160,15 @@ class GradientMatcher:
             chances, _, _ = _said(softplus(strengths), *self._decoder)
             expected = (counts.sum(dim=1, keepdim=True) * chances).sum(dim=0)
             expected = expected / expected.sum()
-            length = torch.median(self._parts["to_background"] / expected)  # most words of the list do not occur
-            found: Tensor = torch.round(length * expected - self._parts["to_background"]).clamp(0, _MOST_OF_A_WORD)
-            if not self.seen.with_encoder:
+            length = torch.median(self._to_background / expected)  # most words of the list do not occur
+            found: Tensor = torch.round(length * expected - self._to_background).clamp(0, _MOST_OF_A_WORD)
+            if not self._with_encoder:
                 return found
             return torch.where(self._occur, found.clamp_min(1), torch.zeros_like(found))
+
+
+def _tensor(values: Array) -> Tensor:
+    return torch.from_numpy(np.asarray(values, dtype=np.float64))
 
 
 def decoder_gradient(counts: Tensor, kept: Tensor, topics: Tensor, background: Tensor, gain: float) -> tuple[Tensor, Tensor]:
@@ -225,24 +196,21 @@ def _apart(guessed: Tensor, seen: Tensor, how: str) -> Tensor:
     return off
 
 
-# ---- the search ----------------------------------------------------------------------------------------------------
-
-
-def best_match(seen: ObservedGradient, starts: int) -> tuple[list[Array], float]:
-    """Whole counts of each document from the best of several starts, and their misfit. The starts alternate two losses."""
-    matching, best = GradientMatcher(seen), (list[Array](), np.inf)
+def best_match(matching: GradientMatcher, starts: int) -> list[Array]:
+    """Whole counts of each document from the best of several starts. The starts alternate two losses."""
+    best = list[Array](), np.inf
     for start in range(starts):
         found = _from_one_start(matching, (COSINE, SQUARES)[start % 2], np.random.default_rng(start))
         best = min(best, found, key=lambda one: one[1])
         if best[1] < _SOLVED:
             break
-    return best
+    return best[0]
 
 
 def _from_one_start(matching: GradientMatcher, how: str, rng: np.random.Generator) -> tuple[list[Array], float]:
     """One start: optimises the shares of each word's occurrences, rounds them to counts, and improves these."""
-    documents, words = matching.seen.documents, len(matching.seen.background)
-    strengths = torch.from_numpy(rng.standard_normal((documents, len(matching.seen.topics))) * 0.5 - 1.5).requires_grad_()
+    documents, words = matching.documents, matching.words
+    strengths = torch.from_numpy(rng.standard_normal((documents, matching.topics)) * 0.5 - 1.5).requires_grad_()
     leaning = torch.from_numpy(rng.standard_normal((documents, words)) * 0.3).requires_grad_()
     totals = matching.occurrences(torch.ones(documents, words, dtype=torch.float64), strengths)
     optimiser = torch.optim.Adam([leaning, strengths], lr=_RATE)
@@ -251,11 +219,12 @@ def _from_one_start(matching: GradientMatcher, how: str, rng: np.random.Generato
         optimiser.zero_grad()
         shares = torch.softmax(leaning, dim=0)
         loss = matching.misfit(totals * shares, strengths, how)
-        sharper = _SHARPENING * (step > _STEPS // 2)
-        torch.autograd.backward(loss + sharper * _undecided(shares, totals))
+        spread = shares * torch.log(shares.clamp_min(1e-300))  # sparsity: the entropy of each word's spread over the documents
+        undecided = -spread[:, totals > 0].sum() / len(shares)
+        torch.autograd.backward(loss + _SHARPENING * (step > _STEPS // 2) * undecided)
         optimiser.step()
         slower.step()
-        if step % _RECOUNTED_EVERY == 0:
+        if step % 50 == 0:  # steps between estimates of how often each word occurs
             totals = matching.occurrences((totals * shares).detach(), strengths)
     if not torch.isfinite(leaning).all() or not totals.any():  # numbers that are no gradient lead nowhere
         return [], np.inf
@@ -263,12 +232,6 @@ def _from_one_start(matching: GradientMatcher, how: str, rng: np.random.Generato
     whole = _polished(matching, whole, strengths, how)
     off = float(matching.misfit(whole, strengths, SQUARES).detach())
     return [counts.numpy().astype(np.int64) for counts in whole], off
-
-
-def _undecided(shares: Tensor, totals: Tensor) -> Tensor:
-    """Sparsity: the entropy of each word's distribution over the documents."""
-    spread = shares * torch.log(shares.clamp_min(1e-300))
-    return -spread[:, totals > 0].sum() / len(shares)
 
 
 def _made_whole(counts: Tensor, totals: Tensor) -> Tensor:
@@ -314,7 +277,7 @@ def _moved(matching: GradientMatcher, whole: Tensor, misfit: Callable[[Tensor], 
     for word in torch.argsort(promise)[:_TRIED_AT_ONCE]:
         if promise[word] >= 0 or not torch.isfinite(promise[word]):
             break
-        ends = one_hot(torch.stack([giving.indices[word], taking.indices[word]]), matching.seen.documents).to(whole)
+        ends = one_hot(torch.stack([giving.indices[word], taking.indices[word]]), matching.documents).to(whole)
         moved = whole.clone()
         moved[:, word] += ends[1] - ends[0]
         if misfit(moved) < before:
@@ -322,24 +285,18 @@ def _moved(matching: GradientMatcher, whole: Tensor, misfit: Callable[[Tensor], 
     return None
 
 
-# ---- the attack that matches ----------------------------------------------------------------------------------------
-
 _ENCODER_TOO = 2  # of `parts`: 1 is the decoder's gradient alone
 _MOST = 64  # documents in one answer; tried if noise makes the number in the answer impossible
 
 
 def match_answers(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
-    """Matches the gradients of as many answers as the plan says."""
-    vectors = gradients(party_vectors(view))[: effort["answers"]]
-    return tuple(_match(one, cast("ProdLDA", view.public.model), effort) for one in vectors)
-
-
-def _match(vector: ReadVector, model: ProdLDA, effort: Effort) -> RoundReconstruction:
-    weights, layers = weights_of(vector, model), layers_of(vector, model)
-    held, with_encoder = document_count(vector, _MOST) or 1, effort["parts"] >= _ENCODER_TOO
-    seen = ObservedGradient(layers, weights["topics"], weights["background"], model.gain, held, with_encoder)
-    documents, _ = best_match(seen, effort["starts"])
-    return RoundReconstruction(vector.round.serial, vector.party, tuple(documents))
+    model, found = cast("ProdLDA", view.public.model), []
+    for one in gradients(party_vectors(view))[: effort["answers"]]:
+        weights, layers = weights_of(one, model), layers_of(one, model)
+        held, with_encoder = document_count(one, _MOST) or 1, effort["parts"] >= _ENCODER_TOO
+        matching = GradientMatcher(layers, weights["topics"], weights["background"], model.gain, held, with_encoder)
+        found.append(RoundReconstruction(one.round.serial, one.party, tuple(best_match(matching, effort["starts"]))))
+    return tuple(found)
 
 
 GRADIENT_MATCHING = Attack(

@@ -20,18 +20,7 @@ from securetm.auditing.attack import EVERY_MODEL, Attack, Challenge, Effort, Gro
 from securetm.auditing.attacks.vocabulary import judge_told, summed
 from securetm.auditing.parts.column_matching import by_pairs, by_ranks
 from securetm.auditing.record import Example
-from securetm.auditing.views import (
-    ANSWER,
-    BY_PARTIES,
-    REQUEST,
-    SET_UP,
-    TOTAL,
-    AdversaryView,
-    NotTestable,
-    question_in,
-    questions_in,
-    totals,
-)
+from securetm.auditing.views import ANSWER, BY_PARTIES, REQUEST, SET_UP, TOTAL, AdversaryView, NotTestable, questions_in, totals
 from securetm.contracts import Array
 from securetm.data_classes import dataclass, replace
 from securetm.federation.questions import (
@@ -55,7 +44,6 @@ from securetm.models.questions.words import sendable
 from securetm.plans.profiles import BLIND
 
 # ---- a list of words, looked up in all messages ------------------------------------------------------------------------
-
 
 TOLD, RIGHT = "words of the parties that are told", "words said to be the parties' that are"
 _SHOWN = 6  # examples
@@ -101,8 +89,7 @@ def _made_up(word: str, held: Collection[str], rng: np.random.Generator) -> str:
         letters.append(str(rng.choice(letters)))
 
 
-def look_up(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - the judge asked about so many words
-    """Says which of the words stand somewhere in what was seen."""
+def look_up(view: AdversaryView, effort: Effort) -> Array:
     words: tuple[str, ...] = view.question
     contents = {message.content for seen in view.seen.values() for message in seen}
     in_clear = {token.decode() for content in contents for token in _TOKEN.findall(content)}
@@ -110,11 +97,11 @@ def look_up(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - the
     found = np.array([word in shown for word in words], dtype=bool)
     found |= _as_hashes(words, contents)
     if view.public.plan.vocabulary.source == BLIND:
-        found |= _in_columns(words, bytes(KEY), view)
+        found |= _under_key(words, bytes(KEY), view, of_helper=False)
         for helper in view.insiders:
             key = helper.secrets.get(WORDS_KEY, b"")
             if len(key) == KEY:
-                found |= _in_columns(words, key, view) | _in_buckets(words, key, view)
+                found |= _under_key(words, key, view, of_helper=True)
     return found
 
 
@@ -134,11 +121,13 @@ def _spoken(view: AdversaryView) -> frozenset[str]:
     for asked in questions_in(view).values():
         names |= {asked.question, *asked.state, *(block.name for block in asked.terms.layout)}
     for message in view.messages(REQUEST):
-        body = wire.unpack_request(message.content)[1]
-        if isinstance(body, wire.Share | wire.Finish):
-            names |= {*body.state, *([body.purpose] if isinstance(body, wire.Share) else [])}
-        elif (ask := question_in(message.content)) is not None:
-            names |= {ask.question, *ask.state}
+        match wire.unpack_request(message.content)[1]:
+            case wire.Share() as share:
+                names |= {*share.state, share.purpose}
+            case wire.Finish() as finish:
+                names |= {*finish.state}
+            case wire.Ask() as ask:
+                names |= {ask.question, *ask.state}
     return frozenset(token.decode() for name in names for token in _TOKEN.findall(name.encode()))
 
 
@@ -157,26 +146,17 @@ def _as_hashes(words: tuple[str, ...], contents: Collection[bytes]) -> Array:
     return np.asarray(np.isin(wanted, np.fromiter(there, dtype=np.uint64, count=len(there))).any(axis=1))
 
 
-def _in_columns(words: tuple[str, ...], key: bytes, view: AdversaryView) -> Array:
-    """Which words lie in a cell that is a column, if this is the parties' key."""
-    found = hashed(words, key, Questions(view.public.agreement).buckets)
-    return _placed(found.places, np.isin(found.cells, _cells_of(view)), len(words))
+def _under_key(words: tuple[str, ...], key: bytes, view: AdversaryView, *, of_helper: bool) -> Array:
+    """Which words lie in a cell that is a column, if this is the parties' key.
 
-
-def _in_buckets(words: tuple[str, ...], key: bytes, view: AdversaryView) -> Array:
-    """Which words lie in a bucket that some document has a word in: exact sums show that of every bucket."""
-    there = np.zeros(len(words), dtype=bool)
-    for one in totals(view) if view.seen.get(TOTAL) else ():  # the coordinator opens none where the parties do
+    If it is a helper's, also which lie in a bucket that some document has a word in: exact sums show that of every bucket.
+    """
+    found, there = hashed(words, key, Questions(view.public.agreement).buckets), np.zeros(len(words), dtype=bool)
+    there[found.places] = np.isin(found.cells, _cells_of(view))
+    for one in totals(view) if of_helper and view.seen.get(TOTAL) else ():  # the coordinator opens none where the parties do
         if one.round.question == BUCKETS:
-            found = hashed(words, key, Questions(view.public.agreement).buckets)
-            there |= _placed(found.places, np.asarray(one.blocks["buckets"])[found.buckets] > 0, len(words))
+            there[found.places] |= np.asarray(one.blocks["buckets"])[found.buckets] > 0
     return there
-
-
-def _placed(places: Array, there: Array, length: int) -> Array:
-    whole = np.zeros(length, dtype=bool)
-    whole[places] = there
-    return whole
 
 
 def _cells_of(view: AdversaryView) -> Array:
@@ -214,7 +194,6 @@ WORD_DICTIONARY = Attack(
 
 # ---- columns without names, matched to words of other text -----------------------------------------------------------------
 
-
 NAMED = "columns that are named"
 
 
@@ -234,7 +213,7 @@ class NamedColumns:
     words: Array
 
 
-def give_text(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:  # noqa: ARG001 - the attack takes as many
+def give_text(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
     """Gives the held-out documents, whose words are in another order. The control mixes up words and documents."""
     others = stacked(truth.others.values())
     order = rng.permutation(len(truth.vocabulary))
@@ -329,7 +308,6 @@ def _pairs_of(held: sparse.csr_array, private: Array) -> Array:
 
 
 def judge_columns(found: NamedColumns, truth: GroundTruth) -> Score:
-    """Compares with the words of the columns, as the parties know them."""
     order = np.asarray(truth.answer)
     said = np.where(found.words >= 0, order[found.words], -1)
     right = said == found.columns

@@ -70,7 +70,7 @@ from securetm.corpus.held_documents import HeldDocuments
 from securetm.data_classes import dataclass, field, replace
 from securetm.entropy import OperatingSystem
 from securetm.federation.budget.prices import spend_of
-from securetm.federation.questions import PAIRS, TRAIN, Questions
+from securetm.federation.questions import JOINT, PAIRS, TRAIN, Questions
 from securetm.mechanisms.noise_shares import honest_shares
 from securetm.models.questions.word_sums import WordSums
 from securetm.plans.profiles import cohort_of
@@ -78,7 +78,6 @@ from securetm.plans.profiles import cohort_of
 # ---- sums of few numbers, made through a profile's own mechanisms ---------------------------------------------------
 # Every step of the route is the profile's own and draws from the operating system. Only the sum is shorter, and it has no other
 # document in it. So it shows all that noise leaves of one document to an attacker who knows all others.
-
 
 NAME = "canary"
 NUMBERS = 40  # in a sum at most: more than a bounded row of counts may have, so this bound is tested as well
@@ -124,36 +123,27 @@ class CanarySumSource:
     cohort: Cohort
 
     @classmethod
-    def of_training(cls, public: PublicFacts, words: tuple[str, ...]) -> Self:
-        """For the training's question, shortened, and without sampling, so no coin leaves the canary out."""
-        state = public.model.for_party(public.model.start(words, np.random.default_rng(0)), public.members[0])
-        return cls._about(public, words, TRAIN, state)
+    def about(cls, public: PublicFacts, words: tuple[str, ...], question: str = TRAIN) -> Self:
+        """For this question, shortened, and without sampling, so no coin leaves the canary out.
 
-    @classmethod
-    def of_start(cls, public: PublicFacts, words: tuple[str, ...]) -> Self:
-        """For the question about pairs of words before the training, with the noise that its share of the budget pays for."""
-        return cls._about(public, words, PAIRS, {})
-
-    @classmethod
-    def _about(cls, public: PublicFacts, words: tuple[str, ...], question: str, state: State) -> Self:
-        questions = Questions(public.agreement)
-        questions.adopt(words)
-        return cls._short(public, questions.make(question, state).terms)
-
-    @classmethod
-    def of_words_found(cls, public: PublicFacts, words: tuple[str, ...]) -> Self:  # noqa: ARG003 - the sums find them
-        """For the question by which words are found in noised sums, whether or not the run asked it."""
-        return cls._short(public, WordSums().terms)
-
-    @classmethod
-    def _short(cls, public: PublicFacts, terms: Terms) -> Self:
+        It is the training's, that about pairs of words before it, with the noise that its share of the budget pays for, or
+        that by which words are found in noised sums, whether or not the run asked it.
+        """
+        if question == JOINT:
+            terms = WordSums().terms
+        else:
+            questions = Questions(public.agreement)
+            questions.adopt(words)
+            state: State = {}
+            if question == TRAIN:
+                state = public.model.for_party(public.model.start(words, np.random.default_rng(0)), public.members[0])
+            terms = questions.make(question, state).terms
         short = (Block(NAME, (min(terms.size, NUMBERS),)),)
         asked = replace(terms, layout=short, batch=0, needs=Needs.SUM, ragged=False)
         return cls(public, asked, cohort_of(public.profile, public.members))
 
     @cached_property
     def route(self) -> Route:
-        """The question's route through the profile."""
         return compile_route(self.asked, self.public.profile, self.cohort)
 
     @property
@@ -163,7 +153,6 @@ class CanarySumSource:
 
     @property
     def width(self) -> int:
-        """How many numbers an opened sum has."""
         return _WORDS if self.of_words else self.route.terms.size
 
     @property
@@ -178,7 +167,6 @@ class CanarySumSource:
         return SumClaim(epsilon if epsilon < INF else None, budget.delta, pure)
 
     def opened(self, n: int, *, present: bool) -> Array:
-        """So many independent opened sums, one a row."""
         mixing = any(mechanism.mixes for mechanism in self.public.profile.mechanisms)
         at_once, make = (_SLOTS, self._slots) if self.of_words else (1 if mixing else _AT_ONCE, self._sums)
         made = [make(min(at_once, n - start), present) for start in range(0, n, at_once)]
@@ -202,10 +190,16 @@ class CanarySumSource:
         repeating = Step(_RepeatedVector(shape[0] if len(shape) > 1 else 1), self.asked, self.asked, self.cohort)
         terms = replace(self.route.terms, layout=(Block(NAME, shape),))
         longer = replace(self.route, steps=(repeating, *self.route.steps), terms=terms)
-        query, n = _CanaryQuery(self.asked, _row(self.asked, self.route.terms)), int(present)
+        asked, admitted, n = self.asked, self.route.terms, int(present)
+        # the canary's row: the same number at every place, and longer than the bound, if there is one
+        if asked.domain is Domain.INTEGER:
+            row = np.full((1, asked.size), 1 if admitted.linf == INF else int(TOO_LONG * admitted.linf))
+        else:
+            length = 1.0 if admitted.l2 == INF else TOO_LONG * admitted.l2 * (admitted.grid or 1.0)
+            row = np.full((1, asked.size), length / asked.size**0.5)
         none = sparse.csr_array((n, _WORDS), dtype=np.int64)
         documents = Corpus(HeldDocuments(none, _VOCABULARY, np.arange(n, dtype=np.uint64), persons=np.arange(n)))
-        answer = longer.answer(query, documents, self._context(), {}, np.random.default_rng(0))
+        answer = longer.answer(_CanaryQuery(asked, row), documents, self._context(), {}, np.random.default_rng(0))
         vector = np.asarray(answer.vector[NAME])
         return vector.astype(np.int64) if vector.dtype.kind == "i" else vector
 
@@ -216,21 +210,21 @@ class CanarySumSource:
 
     def _slots(self, n: int, present: bool) -> Array:
         """Slots with their word, or without it. One secret gives all of them their noise."""
-        documents = _canary_slots(np.full(n, 0 if present else -1, dtype=np.int32))
+        # what noise in the words reads of one document: slots with a word each, or with none of them (-1)
+        documents: Any = SimpleNamespace(
+            tokens=np.full(n, 0 if present else -1, dtype=np.int32),
+            token_ends=np.array([n], dtype=np.int64),
+            sentence_ends=None,
+            vocabulary=_VOCABULARY,
+            keys=np.zeros(1, dtype=np.uint64),
+            block_numbers=None,
+            perturbed=None,
+        )
         documents = self.route.on_documents(documents, self._context())
         ends, words, weights = documents.perturbed.between(0, n)
         table = np.zeros((n, _WORDS), dtype=np.float32)
         table[np.repeat(np.arange(n), np.diff(ends)), words] = weights
         return table
-
-
-def _row(asked: Terms, admitted: Terms) -> Array:
-    """The canary's row: the same number at every place, and longer than the bound, if there is one."""
-    if asked.domain is Domain.INTEGER:
-        return np.full((1, asked.size), 1 if admitted.linf == INF else int(TOO_LONG * admitted.linf))
-    step = admitted.grid or 1.0
-    length = 1.0 if admitted.l2 == INF else TOO_LONG * admitted.l2 * step
-    return np.full((1, asked.size), length / asked.size**0.5)
 
 
 @dataclass(frozen=True)
@@ -241,7 +235,6 @@ class _CanaryQuery:
     row: Array
 
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Adds the canary's row, if the canary is there."""
         if len(documents):
             clipped_sum.add(self.row, np.zeros(1, dtype=np.int64))
 
@@ -253,19 +246,7 @@ class _RepeatedVector(Mechanism):
     times: int
 
     def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:  # noqa: ARG002
-        """The sum before any rounding or noise, several times."""
         return np.tile(vector, self.times)
-
-
-def _canary_slots(tokens: Array) -> Any:
-    """What noise in the words reads of one document: slots with a word each, or with none of them (-1)."""
-    facts = {"tokens": tokens, "token_ends": np.array([len(tokens)], dtype=np.int64), "sentence_ends": None}
-    return SimpleNamespace(
-        **facts, vocabulary=_VOCABULARY, keys=np.zeros(1, dtype=np.uint64), block_numbers=None, perturbed=None
-    )
-
-
-# ---- the attack -----------------------------------------------------------------------------------------------------
 
 
 RUNS = "runs"
@@ -293,23 +274,18 @@ class HiddenCoins:
     claim: SumClaim
 
 
-Sources = Callable[[PublicFacts, tuple[str, ...]], CanarySumSource]
-
-
-def pose(
-    truth: GroundTruth, effort: Effort, rng: np.random.Generator, source_of: Sources = CanarySumSource.of_training
-) -> Challenge:
+def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator, question: str = TRAIN) -> Challenge:
     """Makes sums with and without a label. Their noise is the operating system's; only the coins can be repeated."""
     assert truth.public is not None
-    source, half = source_of(truth.public, truth.vocabulary), max(effort[RUNS] // 4, 1)
+    source, half = CanarySumSource.about(truth.public, truth.vocabulary, question), max(effort[RUNS] // 4, 1)
     coins = rng.integers(0, 2, 2 * half).astype(bool)
     unknown = np.empty((2 * half, source.width), dtype=np.float32)
     unknown[coins], unknown[~coins] = (source.opened(int((coins == there).sum()), present=there) for there in (True, False))
-    question = CanarySums(source.opened(half, present=True), source.opened(half, present=False), unknown)
-    return Challenge(question, HiddenCoins(coins, source.claimed), question.shuffled)
+    sums = CanarySums(source.opened(half, present=True), source.opened(half, present=False), unknown)
+    return Challenge(sums, HiddenCoins(coins, source.claimed), sums.shuffled)
 
 
-def attack(view: AdversaryView, effort: Effort) -> ThresholdTest:  # noqa: ARG001 - how many sums there are is the question's
+def attack(view: AdversaryView, effort: Effort) -> ThresholdTest:
     """Projects the sums on the direction in which the canary moves them, and chooses thresholds on the labelled sums."""
     sums: CanarySums = view.question
     moved = (sums.present.mean(axis=0) - sums.absent.mean(axis=0)).astype(np.float64)
@@ -320,9 +296,6 @@ def attack(view: AdversaryView, effort: Effort) -> ThresholdTest:  # noqa: ARG00
     return ThresholdTest(sums.unknown @ moved, direct, gaussian)
 
 
-# ---- the judge -----------------------------------------------------------------------------------------------------
-
-
 def judge(guess: ThresholdTest, truth: GroundTruth) -> Score:
     """Scores the unlabelled sums only: no threshold is judged on the sums that it was chosen on."""
     secret: HiddenCoins = truth.answer
@@ -331,7 +304,11 @@ def judge(guess: ThresholdTest, truth: GroundTruth) -> Score:
     shown = {DIRECT: _by_ratio(direct, claim.delta, truth.confidence)}
     if not claim.pure:  # the noise may be Gaussian
         shown[GAUSSIAN] = _by_shift(gaussian, claim.delta, truth.confidence)
-    measures = {name: _share(found, claim.epsilon) for name, found in shown.items()}
+    claimed = UNCLAIMED if claim.epsilon is None else max(claim.epsilon, NOTHING)
+    measures = {
+        name: Estimate(found.value / claimed, found.low / claimed, found.high / claimed, found.ceiling / claimed)
+        for name, found in shown.items()
+    }
     curves = _curves(shown, claim, min(len(present), len(absent)), truth.confidence)
     return Score({GAUSSIAN: Proportion(0, 0), **measures}, curves=curves)
 
@@ -358,31 +335,25 @@ def _bounded(value: float, low: float, high: float, most: float) -> Estimate:
     return Estimate(min(max(value, low), most), low, max(min(high, most), low), most)
 
 
-def _share(found: Estimate, epsilon: float | None) -> Estimate:
-    claimed = UNCLAIMED if epsilon is None else max(epsilon, NOTHING)
-    return Estimate(found.value / claimed, found.low / claimed, found.high / claimed, found.ceiling / claimed)
-
-
 def _curves(shown: dict[str, Estimate], claim: SumClaim, runs: int, confidence: float) -> tuple[Curve, ...]:
     """Over the claimed epsilon: what was surely shown, and what an ideal attacker would show of honest noise."""
     if claim.epsilon is None:
         return ()
     curves: tuple[Curve, ...] = ()
     for name, found in shown.items():
-        assumed, ideal = name.split(", ")[1], partial(_ideal, name, claim, runs, corrected(confidence, 2))
+        assumed, best = name.split(", ")[1], ideal_direct if name == DIRECT else ideal_gaussian
+
+        def ideal(epsilon: float, best: Callable[..., float] = best) -> float:
+            if claim.pure:
+                return ideal_pure(runs, epsilon, claim.delta, corrected(confidence, 2))
+            return best(runs, gaussian_mu(epsilon, claim.delta), claim.delta, corrected(confidence, 2))
+
         label = f"an ideal attacker, so many sums, {assumed}, on average"
         curves += epsilon_curves(claim.epsilon, {label: ideal}, {f"shown, {assumed}": found.low})
     return curves
 
 
-def _ideal(name: str, claim: SumClaim, runs: int, confidence: float, epsilon: float) -> float:
-    if claim.pure:
-        return ideal_pure(runs, epsilon, claim.delta, confidence)
-    best = ideal_direct if name == DIRECT else ideal_gaussian
-    return best(runs, gaussian_mu(epsilon, claim.delta), claim.delta, confidence)
-
-
-def allowed(measure: str, claimed: Budget) -> float:  # noqa: ARG001 - the claim of one sum is the mechanism's, not the run's
+def allowed(measure: str, claimed: Budget) -> float:
     """The whole epsilon that one sum claims."""
     return 1.0
 
@@ -424,19 +395,16 @@ MANY_RUN_PAIRS = replace(
     MANY_RUN_EPSILON,
     name="many_run_pairs",
     title="Whether the noised pairs of words with which a training begins show more than their epsilon",
-    pose=partial(pose, source_of=CanarySumSource.of_start),
+    pose=partial(pose, question=PAIRS),
     questions=(PAIRS,),
 )
-
-
-# ---- sums of words: another row, another noise, another event -------------------------------------------------------
 
 
 MANY_RUN_WORDS = replace(
     MANY_RUN_EPSILON,
     name="many_run_words",
     title="Whether one noised sum of words shows more than its epsilon",
-    pose=partial(pose, source_of=CanarySumSource.of_words_found),
+    pose=partial(pose, question=JOINT),
     given=(
         "the profile's own mechanisms, as often as it likes; one known row of a sum of words, ten times as long as the clip's "
         "bound; all other documents, and the colluding parties' shares of noise"

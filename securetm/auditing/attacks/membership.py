@@ -30,7 +30,6 @@ from securetm.corpus.held_documents import HeldDocuments
 from securetm.models.neural.neural_lda import NeuralLDA
 from securetm.models.neural.prodlda import ProdLDA
 
-_NETWORKS = (ProdLDA, NeuralLDA)  # their encoders may remember documents beyond what their topics do
 _RATIO, _LOSS, _COUNTS = "likelihood ratio", "loss", "word counts"
 _TABLE = "counts"
 
@@ -53,21 +52,20 @@ def prepare_for_model(view: AdversaryView, effort: Effort) -> ShadowScores:
     return shadows_of(view.question, view.vocabulary(), view.public, effort["shadows"], fits)
 
 
-def attack_model(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - the shadow models took it
-    """Compares the finished model with the shadow models."""
+def attack_model(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:
     return _scored(view, _fits(view, view.model_state()))
 
 
 def _fits(view: AdversaryView, state: State) -> Array:
     """Each candidate's log-likelihood, under its best shares of topics, or under those that a network infers from it."""
     model, candidates = view.public.model, view.question
-    if not isinstance(model, _NETWORKS):
+    if not isinstance(model, (ProdLDA, NeuralLDA)):  # their encoders may remember documents beyond what their topics do
         return best_fits(candidates, model.topics(state))
     documents = Corpus(HeldDocuments(candidates, view.vocabulary(), np.zeros(candidates.shape[0], dtype=np.uint64)))
     return model.encoded_likelihood(state, documents, documents)
 
 
-def attack_counts(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - no effort improves it
+def attack_counts(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:
     """Solves one equation for each word: a finished model of counts has the counts of its training documents."""
     totals = np.asarray(view.model_state()[_TABLE], dtype=np.float64).sum(axis=0)
     share = float(totals.sum() / max(view.question.sum(), 1))  # of the candidates that are members
@@ -78,7 +76,6 @@ def attack_counts(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  
 
 
 def prepare_for_sums(view: AdversaryView, effort: Effort) -> ShadowScores:
-    """Trains the shadow models, before the attacker looks at any message."""
     wanted = rounds_read(view.public, effort["rounds"])
 
     def fits(rounds: Iterator[ShadowRound]) -> Array:
@@ -117,8 +114,6 @@ def _by_counts(vectors: list[ReadVector], view: AdversaryView) -> Array:
     share = 1 - view.public.plan.training.held_out
     return presence(counts, summed / (len(vectors) * terms.sampling), share, deviation, *bounds)
 
-
-# ---- the declarations ----------------------------------------------------------------------------------------------
 
 _CANDIDATES = "the candidate documents themselves, which all parties' training documents are among"
 _ONE_MODEL = "intervals are over the documents of one {}: another training of the same documents may find more or fewer"

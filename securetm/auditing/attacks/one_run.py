@@ -8,8 +8,7 @@ should be; where its assumptions fail, its bounds may lie.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -41,7 +40,6 @@ from securetm.plans.profiles import cohort_of
 # ---- how much of each canary's row is in what an adversary saw ------------------------------------------------------
 # It guesses nothing and knows no bound. The adversary knows every other document, as differential privacy assumes.
 
-
 BLOCKS = ("counts", "pairs")  # in the state of a model that is a sum of documents' rows
 
 
@@ -55,7 +53,7 @@ class CanaryCandidates:
     confidence: float  # of the judge's interval: the best number of guesses depends on it
 
 
-def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:  # noqa: ARG001 - the coins fell before
+def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
     """Asks about every canary. The answer is which of them took part."""
     assert truth.canaries is not None  # the plan of such a trial says how many
     found = truth.canaries
@@ -68,34 +66,23 @@ def canary_scores(view: AdversaryView) -> Array:
     Least squares with a term for noise solve for all rows at once, so no canary's part counts for another canary.
     """
     candidates: CanaryCandidates = view.question
-    seen, groups = _tables(view), _groups(view, candidates)
-    scores = np.zeros(len(candidates.parties))
+    seen, owners, scores = _tables(view), np.array(candidates.parties), np.zeros(len(candidates.parties))
+    # canaries by party where the parties' own answers are read, else all together
+    speaking = {one.party for one in party_vectors(view)} if ANSWER in view.seen else set()
+    groups = {name: np.flatnonzero(owners == name) for name in sorted(speaking) if (owners == name).any()}
+    if not speaking:
+        groups = {"": np.arange(len(owners))}
     for name, members in groups.items():
         beside = [candidates.others[name]] if name else list(candidates.others.values())
         whole = (_rows(view, documents) for documents in (candidates.documents, *beside))
         canaries, *others = ([one for one in rows if (one[0], name) in seen] for rows in whole)  # a round may have failed
         tables = [seen[serial, name] for serial, _ in canaries]
         left = [table - sum(rows[at][1].together() for rows in others) for at, table in enumerate(tables)]
-        scores[members] = _solved([rows.each()[members] for _, rows in canaries], left)
+        each = [rows.each()[members] for _, rows in canaries]
+        inner, noise = sum((part @ part.T).toarray() for part in each), float(np.mean(np.square(np.concatenate(left))))
+        together = sum(part @ rest for part, rest in zip(each, left, strict=True))
+        scores[members] = np.linalg.solve(inner + 4 * noise * np.eye(len(inner)), together)  # more noise moves them towards 0
     return scores
-
-
-def _solved(rows: list[Any], left: list[Array]) -> Array:
-    """The shares of these rows that best explain what is left in all rounds. More noise moves them towards 0."""
-    inner = sum((part @ part.T).toarray() for part in rows)
-    noise = float(np.mean(np.square(np.concatenate(left))))
-    return np.linalg.solve(
-        inner + 4 * noise * np.eye(len(inner)), sum(part @ rest for part, rest in zip(rows, left, strict=True))
-    )
-
-
-def _groups(view: AdversaryView, candidates: CanaryCandidates) -> Mapping[str, Array]:
-    """Canaries by party where the parties' own answers are read, else all canaries together."""
-    speaking = {one.party for one in party_vectors(view)} if ANSWER in view.seen else set()
-    if not speaking:
-        return {"": np.arange(len(candidates.parties))}
-    owners = np.array(candidates.parties)
-    return {name: np.flatnonzero(owners == name) for name in sorted(speaking) if (owners == name).any()}
 
 
 def _tables(view: AdversaryView) -> Mapping[tuple[int, str], Array]:
@@ -125,9 +112,7 @@ def _rows(view: AdversaryView, documents: Any) -> Iterator[tuple[int, _ClippedRo
     for question in questions_in(view).values():
         query = questions.make(question.question, question.state)
         recorder = _ClippedRows(Route.through(query.terms, profile.mechanisms, cohort_of(profile, view.public.members)))
-        query.answer(
-            documents, cast("ClippedSum", recorder), memory, np.random.default_rng(0)
-        )  # a count's query only adds rows
+        query.answer(documents, cast("ClippedSum", recorder), memory, np.random.default_rng(0))  # it only adds rows
         yield question.serial, recorder
 
 
@@ -140,7 +125,6 @@ class _ClippedRows:
         self._losses: Losses | None = None
 
     def add(self, rows: Any, owners: Array) -> None:  # noqa: ARG002 - row i is that of document i
-        """Keeps the rows, bounded."""
         self._rows = sparse.csr_array(self._route.on_rows(sparse.csr_array(rows))).astype(np.float64)
 
     def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None:  # noqa: ARG002 - nothing stands beside
@@ -150,14 +134,12 @@ class _ClippedRows:
         self._factors = np.minimum(1.0, self._route.radius / np.maximum(lengths, np.finfo(np.float64).tiny))
 
     def each(self) -> Any:
-        """The rows, one of each document."""
         if self._losses is None:
             return self._rows
         scaled = np.diag(self._factors)
         return sparse.csr_array(sparse.vstack([sparse.csr_array(self._losses.gradient(one)[None]) for one in scaled]))
 
     def together(self) -> Array:
-        """The sum of the rows."""
         found: Array = self._rows.sum(axis=0) if self._losses is None else self._losses.gradient(self._factors)
         return found
 
@@ -262,7 +244,6 @@ def ideal_scores(canaries: int, mu: float, confidence: float) -> float:
 
 # ---- one_run_epsilon ------------------------------------------------------------------------------------------------
 
-
 SHOWN = "epsilon shown in one run"
 _ABOUT = (8.0, 1e-5)  # the epsilon and delta for which guesses are chosen where none is claimed
 
@@ -275,22 +256,16 @@ def guess_extremes(scores: Array, half: int) -> Array:
     return guesses
 
 
-def guess_coins(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - it reads all rounds that it was given
-    """Guesses about the canaries with the highest and lowest scores: 1 took part, -1 did not, 0 is no guess."""
+def guess_coins(view: AdversaryView, effort: Effort) -> Array:
+    """Guesses about the canaries with the highest and lowest scores, of a run without a budget about all."""
     scores, budget = canary_scores(view), view.public.profile.budget
-    about, sure = (budget.epsilon, budget.delta) if budget is not None else _ABOUT, corrected(view.question.confidence, 2)
-    half = (ideal_one_run(len(scores), *about, sure)[0] if budget is not None else len(scores)) // 2
-    return guess_extremes(scores, half)
-
-
-# ---- the judge -----------------------------------------------------------------------------------------------------
+    if budget is None:
+        return guess_extremes(scores, len(scores) // 2)
+    sure = corrected(view.question.confidence, 2)
+    return guess_extremes(scores, ideal_one_run(len(scores), budget.epsilon, budget.delta, sure)[0] // 2)
 
 
 def judge_guesses(guesses: Array, truth: GroundTruth) -> Score:
-    """Computes the epsilon that the right guesses show, and the most that as many canaries can show.
-
-    Each end of the interval has half of the doubt.
-    """
     coins = np.where(truth.answer, 1, -1)
     made, right = int((guesses != 0).sum()), int((guesses == coins).sum())
     delta = truth.claimed.delta if truth.claimed is not None else _ABOUT[1]
@@ -305,7 +280,7 @@ def judge_guesses(guesses: Array, truth: GroundTruth) -> Score:
     return Score({SHOWN: Estimate(value, low, high, ceiling)}, curves=curves)
 
 
-def allowed_of_run(measure: str, claimed: Budget) -> float:  # noqa: ARG001 - all measures are of the run's whole epsilon
+def allowed_of_run(measure: str, claimed: Budget) -> float:
     """The run's whole epsilon, if it protects whole documents. Protection of a smaller unit says nothing of a document."""
     if not claimed.unit.whole_documents:
         raise Mistake(
@@ -352,7 +327,6 @@ ONE_RUN_EPSILON = Attack(
 
 # ---- one_run_curve --------------------------------------------------------------------------------------------------
 
-
 BY_CURVE = "epsilon shown in one run, if its trade-off curve is Gaussian"
 BY_SCORES = "epsilon shown in one run, if canaries' scores are independent and Gaussian"
 
@@ -365,7 +339,7 @@ class ScoredCanaries:
     guesses: Array
 
 
-def score_canaries(view: AdversaryView, effort: Effort) -> ScoredCanaries:  # noqa: ARG001 - it reads all rounds that it was given
+def score_canaries(view: AdversaryView, effort: Effort) -> ScoredCanaries:
     """Scores the canaries, and guesses about some of them."""
     budget = view.public.profile.budget
     about = (budget.epsilon, budget.delta) if budget is not None else _ABOUT
@@ -383,33 +357,29 @@ def judge_scores(found: ScoredCanaries, truth: GroundTruth) -> Score:
     coins, sure = np.asarray(truth.answer, dtype=bool), corrected(truth.confidence, 2)
     delta = truth.claimed.delta if truth.claimed is not None else _ABOUT[1]
     made, right = int((found.guesses != 0).sum()), int((found.guesses == np.where(coins, 1, -1)).sum())
-    by_curve = _by_curve(len(coins), made, right, delta, truth.confidence)
+    # the interval's upper end is of the shift that an ideal attacker with as many right guesses would have
+    low, ceiling = (gaussian_epsilon(curve_shift(len(coins), made, hits, sure), delta) for hits in (right, made))
+    likely = (likeliest_shift(len(coins), made, share) for share in right_guesses(right, made, truth.confidence))
+    value, high = (min(max(gaussian_epsilon(shift, delta), low), ceiling) for shift in likely)
+    by_curve = Estimate(value, low, max(value, high), ceiling)
     value, low, high = (gaussian_epsilon(shift, delta) for shift in score_shift(found.scores, coins, sure))
     by_scores = Estimate(value, low, high, gaussian_epsilon(MOST_SHIFT, delta))
     curves: tuple[Curve, ...] = ()
     if truth.claimed is not None:
-        ideals = {
-            "an ideal attacker by the curve, on average": lambda mu: ideal_curve(len(coins), made, mu, sure),
-            "an ideal attacker by scores, on average": lambda mu: ideal_scores(len(coins), mu, sure),
+
+        def by_curve_of(epsilon: float) -> float:
+            return gaussian_epsilon(ideal_curve(len(coins), made, gaussian_mu(epsilon, delta), sure), delta)
+
+        def by_scores_of(epsilon: float) -> float:
+            return gaussian_epsilon(ideal_scores(len(coins), gaussian_mu(epsilon, delta), sure), delta)
+
+        ideal = {
+            "an ideal attacker by the curve, on average": by_curve_of,
+            "an ideal attacker by scores, on average": by_scores_of,
         }
-        ideal = {name: partial(_of_shift, bound, delta) for name, bound in ideals.items()}
         shown = {"shown by the curve": by_curve.low, "shown by scores": by_scores.low}
         curves = epsilon_curves(truth.claimed.epsilon, ideal, shown)
     return Score({BY_CURVE: by_curve, BY_SCORES: by_scores}, curves=curves)
-
-
-def _of_shift(bound: Callable[[float], float], delta: float, epsilon: float) -> float:
-    """The bound, as an epsilon, of a run with the shift that this epsilon claims."""
-    return gaussian_epsilon(bound(gaussian_mu(epsilon, delta)), delta)
-
-
-def _by_curve(canaries: int, made: int, right: int, delta: float, confidence: float) -> Estimate:
-    """The interval's upper end is of the shift that an ideal attacker with as many right guesses would have."""
-    sure = corrected(confidence, 2)
-    low, ceiling = (gaussian_epsilon(curve_shift(canaries, made, hits, sure), delta) for hits in (right, made))
-    likely = (likeliest_shift(canaries, made, share) for share in right_guesses(right, made, confidence))
-    value, high = (min(max(gaussian_epsilon(shift, delta), low), ceiling) for shift in likely)
-    return Estimate(value, low, max(value, high), ceiling)
 
 
 ONE_RUN_CURVE = replace(

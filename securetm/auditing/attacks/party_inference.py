@@ -20,10 +20,7 @@ from securetm.contracts import Array
 # ---- a party's topics as counts of words, from what it sent ---------------------------------------------------------
 # Masked numbers, which are no counts, give a table as well; it means nothing.
 
-
 TOPICS, COUNTS = "topics", "counts"  # blocks of the matched models, and of models whose answers are summed
-_ROUNDS = 30  # of folding a document in
-_FLOOR = 1e-3  # the count of a word that a topic does not have
 
 
 def tables_by_party(vectors: Iterable[ReadVector]) -> dict[str, Array]:
@@ -47,10 +44,10 @@ def _counts(vector: ReadVector) -> Array:
 
 def fits(documents: Array, table: Array) -> Array:
     """Each document's log-likelihood in these topics, with its best shares of topics (folding in); 0 without a word."""
-    smooth = table + _FLOOR
+    smooth = table + 1e-3  # the count of a word that a topic does not have
     topics = smooth / smooth.sum(axis=1, keepdims=True)
     shares = np.full((len(documents), len(topics)), 1.0 / len(topics))
-    for _ in range(_ROUNDS):
+    for _ in range(30):  # of folding a document in
         expected = documents / (shares @ topics)
         shares *= expected @ topics.T
         sums = shares.sum(axis=1, keepdims=True)
@@ -73,13 +70,7 @@ def shares_of(subjects: Iterable[Array], tables: Mapping[str, Array], noise: flo
 SOURCE = "documents whose party is named rightly"
 HOLDER = "subjects whose main party is named rightly"
 SHARE = "shares of a subject that are told within a tenth"
-_WORDS = 5  # of a subject
-_FEWEST = 3  # documents with the first word of a subject
-_NEAR = 0.1  # of the share itself
 _MOST_EXAMPLES = 4
-
-
-# ---- whose document? -----------------------------------------------------------------------------------------------
 
 
 def pose_documents(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
@@ -93,7 +84,7 @@ def pose_documents(truth: GroundTruth, effort: Effort, rng: np.random.Generator)
     return Challenge(rows[order], tuple(zip((str(name) for name in whose[order]), rows[order].todense(), strict=True)))
 
 
-def name_parties(view: AdversaryView, effort: Effort) -> tuple[str, ...]:  # noqa: ARG001 - the question holds the documents
+def name_parties(view: AdversaryView, effort: Effort) -> tuple[str, ...]:
     """Names the party whose own topics explain a document best."""
     tables = {name: table for name, table in tables_by_party(party_vectors(view)).items() if name not in view.helpers}
     documents, names = np.asarray(view.question.todense(), dtype=np.float64), sorted(tables)
@@ -104,7 +95,6 @@ def name_parties(view: AdversaryView, effort: Effort) -> tuple[str, ...]:  # noq
 
 
 def judge_parties(named: tuple[str, ...], truth: GroundTruth) -> Score:
-    """Counts the documents whose party is named rightly."""
     answers = [(guess, real, np.asarray(counts)) for guess, (real, counts) in zip(named, truth.answer, strict=True)]
     examples = [
         Example(f"{real}: {in_words(counts, truth.vocabulary)}", f"guess: {guess or 'no party'}", guess == real)
@@ -114,29 +104,22 @@ def judge_parties(named: tuple[str, ...], truth: GroundTruth) -> Score:
     return Score({SOURCE: Proportion.of_mask(right)}, tuple(examples))
 
 
-# ---- whose subject? ------------------------------------------------------------------------------------------------
-
-
 def pose_subjects(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
     """Asks about groups of words that occur together unusually often, and their share of all words at each party."""
     held = truth.honest(truth.held)
-    subjects = _subjects(stacked(held.values()), effort["subjects"], rng)
-    return Challenge(subjects, shares_of(subjects, held))
-
-
-def _subjects(documents: sparse.csr_array, wanted: int, rng: np.random.Generator) -> tuple[Array, ...]:
-    """A word of several documents, with the words that are more frequent in its documents than in all documents."""
-    present = sparse.csr_array((documents > 0).astype(np.float64))
+    # a word of several documents, with the words that are more frequent in its documents than in all documents
+    present = sparse.csr_array((stacked(held.values()) > 0).astype(np.float64))
     often = np.asarray(present.sum(axis=0)).ravel()
-    usable = np.flatnonzero(often >= _FEWEST)
-    firsts = rng.choice(usable, size=min(wanted, len(usable)), replace=False)
+    usable = np.flatnonzero(often >= 3)  # documents that have the word
+    firsts = rng.choice(usable, size=min(effort["subjects"], len(usable)), replace=False)
     together = np.asarray((present[:, firsts].T @ present).todense())
     lift = together / np.maximum(often, 1.0)[None, :] + (together > 1)  # words that are beside it more than once come first
     lift[np.arange(len(firsts)), firsts] = 3.0  # the word itself always
-    return tuple(np.argsort(-row, kind="stable")[:_WORDS] for row in lift)
+    subjects = tuple(np.argsort(-row, kind="stable")[:5] for row in lift)
+    return Challenge(subjects, shares_of(subjects, held))
 
 
-def estimate_shares(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - the question holds the subjects
+def estimate_shares(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:
     """Estimates each subject's share of all words, by each party's own topics."""
     noise = noise_of(view.public.profile, len(view.vocabulary())).mean
     return shares_of(view.question, tables_by_party(party_vectors(view)), noise)
@@ -148,16 +131,14 @@ def judge_shares(estimated: Mapping[str, Array], truth: GroundTruth) -> Score:
     real = np.stack([truth.answer[name] for name in names])
     guess = np.stack([estimated.get(name, np.zeros(real.shape[1])) for name in names])
     right = guess.argmax(axis=0) == real.argmax(axis=0)
-    near = np.abs(guess - real) <= _NEAR * real
-    measures = {HOLDER: Proportion.of_mask(right), SHARE: Proportion.of_mask(near)}
-    shown = range(min(_MOST_EXAMPLES, len(right)))
-    return Score(measures, tuple(Example(_by_party(real, names, n), _by_party(guess, names, n), bool(right[n])) for n in shown))
+    near = np.abs(guess - real) <= 0.1 * real  # of the share itself
 
+    def shown_shares(shares: Array) -> str:
+        return "; ".join(f"{names[party]} {100 * shares[party]:.2f} %" for party in np.argsort(-shares, kind="stable"))
 
-def _by_party(shares: Array, names: list[str], subject: int) -> str:
-    """A subject's shares as text, the largest first."""
-    order = np.argsort(-shares[:, subject], kind="stable")
-    return "; ".join(f"{names[party]} {100 * shares[party, subject]:.2f} %" for party in order)
+    shown = zip(real.T[:_MOST_EXAMPLES], guess.T, right.tolist(), strict=False)
+    examples = tuple(Example(shown_shares(held), shown_shares(told), fits) for held, told, fits in shown)
+    return Score({HOLDER: Proportion.of_mask(right), SHARE: Proportion.of_mask(near)}, examples)
 
 
 _MODELS = ("lda", "lda-matched", "semantic", "sentence-lda", "sentence-lda-matched")

@@ -39,14 +39,11 @@ def false_counts(vector: Array, terms: Terms) -> Array:
 
 
 def attack(view: AdversaryView, effort: Effort) -> Array:
-    """Reads the ten heaviest words of each topic from the model."""
-    del effort
     topics = view.public.model.topics(view.model_state())
     return np.argsort(-topics, axis=1, kind="stable")[:, :TOP]
 
 
 def judge(top: Array, truth: GroundTruth) -> Score:
-    """Counts the chosen words among the heaviest ones."""
     pushed = chosen(len(top), len(truth.vocabulary))
     own = np.array([np.isin(words, row) for words, row in zip(pushed, top, strict=True)])
     measures = {STEERED: Proportion.of_mask(np.isin(pushed, top)), OWN: Proportion.of_mask(own)}

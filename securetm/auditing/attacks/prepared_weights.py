@@ -109,12 +109,22 @@ class PreparedQuery:
 def prepared(model: TopicModel, words: tuple[str, ...], rng: np.random.Generator) -> State:
     """A state that a malicious coordinator may show: finite, of the right shape, and sensitive to the last bit of a number."""
     state = model.start(words, rng)
-    if "words" in state:
-        return {**state, "weights": _factor(state["weights"], rng)}
+    if "words" in state:  # topics of a factorisation in pairs that hardly differ: rounding decides which of two a document has
+        start = state["weights"]
+        factor = 10.0 ** rng.uniform(-_MOST_COUNTED, 0, start.shape) * rng.integers(0, 2, start.shape)
+        odd = factor[1::2]
+        odd[...] = factor[::2][: len(odd)] * (1.0 + 1e-15 * rng.integers(-4, 5, odd.shape))
+        return {**state, "weights": factor.astype(start.dtype)}
     if "weights" in state:
         return {**state, "weights": _weights(cast("NeuralTopicModel", model), state["weights"], rng)}
-    later = state["step"] + 1  # in the first step some models read no table
-    return {**state, "counts": _table(state["counts"], rng), "step": later}
+    # words of extreme frequencies, and pairs of equal topics, of which neither is likelier
+    start = state["counts"]
+    table = np.broadcast_to(10.0 ** rng.uniform(0, _MOST_COUNTED, (1, start.shape[1])), start.shape).copy()
+    table *= rng.integers(0, 2, start.shape)
+    odd = table[1::2]
+    odd[...] = table[::2][: len(odd)]
+    # in the first step some models read no table
+    return {**state, "counts": table.astype(start.dtype), "step": state["step"] + 1}
 
 
 def _weights(model: NeuralTopicModel, start: Array, rng: np.random.Generator) -> Array:
@@ -135,27 +145,7 @@ def _weights(model: NeuralTopicModel, start: Array, rng: np.random.Generator) ->
     return flat
 
 
-def _factor(start: Array, rng: np.random.Generator) -> Array:
-    """Topics of a factorisation in pairs that hardly differ, so that rounding decides which of two a document has."""
-    factor = 10.0 ** rng.uniform(-_MOST_COUNTED, 0, start.shape) * rng.integers(0, 2, start.shape)
-    odd = factor[1::2]
-    odd[...] = factor[::2][: len(odd)] * (1.0 + 1e-15 * rng.integers(-4, 5, odd.shape))
-    return factor.astype(start.dtype)
-
-
-def _table(start: Array, rng: np.random.Generator) -> Array:
-    """Words of extreme frequencies, and pairs of equal topics, of which neither is likelier."""
-    table = np.broadcast_to(10.0 ** rng.uniform(0, _MOST_COUNTED, (1, start.shape[1])), start.shape).copy()
-    table *= rng.integers(0, 2, start.shape)
-    odd = table[1::2]
-    odd[...] = table[::2][: len(odd)]
-    return table.astype(start.dtype)
-
-
-# ---- the attack and its judge ----------------------------------------------------------------------------------------
-
-
-def attack(view: AdversaryView, effort: Effort) -> float | None:  # noqa: ARG001 - the effort went into the question
+def attack(view: AdversaryView, effort: Effort) -> float | None:
     """Takes the largest distance; None where no sum has a document."""
     return max(view.question, default=None)
 

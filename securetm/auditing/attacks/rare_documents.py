@@ -73,7 +73,6 @@ def link_scores(topics: Array, probabilities: Array, agreement: float) -> Array:
 
 
 def companions(scores: Array) -> Array:
-    """The likeliest companion of each word."""
     return np.asarray(scores.argmax(axis=1))
 
 
@@ -106,17 +105,12 @@ def companions_behind_noise(tables: Array, words: Array) -> Array:
             scores = cells[:, one : one + _BLOCK].T @ cells[:, other : other + _BLOCK]
             if one == other:
                 np.fill_diagonal(scores, -np.inf)  # no word is its own companion
-            _take_likelier(found, best, one, other, scores)
-            _take_likelier(found, best, other, one, scores.T)
+            for at, begins, each in ((one, other, scores), (other, one, scores.T)):
+                nearest = companions(each)
+                value = each[np.arange(len(nearest)), nearest]
+                better = np.flatnonzero(value > best[at : at + len(nearest)])
+                best[at + better], found[at + better] = value[better], begins + nearest[better]
     return found
-
-
-def _take_likelier(found: Array, best: Array, at: int, begins: int, scores: Array) -> None:
-    """Updates the companions of the words from `at` on with likelier ones among those from `begins` on."""
-    nearest = companions(scores)
-    value = scores[np.arange(len(nearest)), nearest]
-    better = np.flatnonzero(value > best[at : at + len(nearest)])
-    best[at + better], found[at + better] = value[better], begins + nearest[better]
 
 
 def mutual_companions(scores: Array) -> Iterator[Array]:
@@ -137,9 +131,6 @@ def same_topics(topics: Array, probabilities: Array) -> Iterator[Array]:
             yield words
 
 
-# ---- the attack -----------------------------------------------------------------------------------------------------
-
-
 COUNTS = "counts"
 DOCUMENT, SENTENCE = "document", "sentence"
 SENTENCES = ("sentence-lda",)
@@ -147,17 +138,14 @@ EXAMPLES, _MOST_WORDS = 6, 24
 
 
 def companion(of: str) -> str:
-    """The measure of how many rare words' likeliest companions are in the same document, or sentence."""
     return f"rare words whose likeliest companion is of the same {of}"
 
 
 def linked(of: str) -> str:
-    """The measure of how many linked pairs are in one document, or sentence."""
     return f"linked pairs of rare words that are of one {of}"
 
 
 def links_found(of: str) -> str:
-    """The measure of how many pairs of one document, or sentence, are linked."""
     return f"pairs of rare words of one {of} that are linked"
 
 
@@ -173,7 +161,6 @@ class WordGroups:
 
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[WordGroups, ...]:
-    """Compares the counts of the same documents in several rounds."""
     by_sentence = view.public.plan.model.name in SENTENCES
     tables = {party: np.array([one.blocks[COUNTS] for one in found], float) for party, found in heard(view, COUNTS).items()}
     return tuple(_groups(party, whole, by_sentence, effort["words"]) for party, whole in tables.items())
@@ -191,9 +178,6 @@ def _groups(party: str, tables: Array, by_sentence: bool, most: int) -> WordGrou
     scores = link_scores(topics, probabilities, BY_SENTENCE if by_sentence else BY_TOKEN)
     found = same_topics(topics, probabilities) if by_sentence else mutual_companions(scores)
     return WordGroups(party, words, words[companions(scores)], tuple(words[group] for group in found), of)
-
-
-# ---- the judge -----------------------------------------------------------------------------------------------------
 
 
 def judge(guesses: tuple[WordGroups, ...], truth: GroundTruth) -> Score:
@@ -217,9 +201,12 @@ def scored_links(guess: WordGroups, home: Array, names: tuple[str, str, str]) ->
     where = home[guess.words]
     mates = np.bincount(where[where >= 0])
     right = (where >= 0) & (where == home[guess.companions])
-    pairs = [_pairs(group, home) for group in guess.groups]
-    good, there = sum(same for same, _ in pairs), int((mates * (mates - 1)).sum()) // 2
-    found = (int(right.sum()), int(mates[mates > 1].sum())), (good, sum(n for _, n in pairs)), (good, there)
+    good = named = 0
+    for group in guess.groups:
+        _, sizes = np.unique(home[group][home[group] >= 0], return_counts=True)
+        good, named = good + int((sizes * (sizes - 1)).sum()) // 2, named + len(group) * (len(group) - 1) // 2
+    there = int((mates * (mates - 1)).sum()) // 2
+    found = (int(right.sum()), int(mates[mates > 1].sum())), (good, named), (good, there)
     return dict(zip(names, found, strict=True))
 
 
@@ -240,12 +227,6 @@ def lone_rows(rows: Any) -> Array:
     held = there.data > 0
     home[once[there.col[held]]] = there.row[held]
     return home
-
-
-def _pairs(group: Array, home: Array) -> tuple[int, int]:
-    """How many pairs of a group are of one document, and how many pairs there are."""
-    _, sizes = np.unique(home[group][home[group] >= 0], return_counts=True)
-    return int((sizes * (sizes - 1)).sum()) // 2, len(group) * (len(group) - 1) // 2
 
 
 def of_groups(guess: WordGroups, home: Array, vocabulary: tuple[str, ...]) -> Iterator[Example]:

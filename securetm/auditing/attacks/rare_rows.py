@@ -16,7 +16,7 @@ import numpy as np
 from securetm.auditing.attack import EVERY_MODEL, Attack, Effort, GroundTruth, Proportion, Score
 from securetm.auditing.attacks.rare_documents import DOCUMENT, EXAMPLES, WordGroups, lone_rows, of_groups, rows_of, scored_links
 from securetm.auditing.parts.gradients import directions, parallel
-from securetm.auditing.views import ANSWER, TOTAL, AdversaryView, ReadVector, heard
+from securetm.auditing.views import ANSWER, TOTAL, AdversaryView, heard
 from securetm.contracts import Array
 from securetm.federation.questions import PAIRS as PAIRS_OF_WORDS
 
@@ -28,23 +28,24 @@ _ROUNDING = 3e-7  # of a number in 32 bits, and of the sums that led to it
 
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[WordGroups, ...]:
-    """Compares the rows of the words, over all rounds that it reads."""
-    return tuple(_linked(party, rounds, effort["words"]) for party, rounds in heard(view, ROWS, PAIRS).items())
-
-
-def _linked(party: str, rounds: list[ReadVector], most: int) -> WordGroups:
-    """The rows of all rounds side by side: what is parallel in one round is so in all, by the same factor."""
-    rows = np.concatenate([_rows_of(one.blocks) for one in rounds], axis=1)
-    there = np.flatnonzero((rows != 0).any(axis=1))
-    words = np.sort(np.random.default_rng(0).permutation(there)[:most])
-    if len(words) < 2:
-        return WordGroups(party, words[:0], words[:0], ())
-    rows = rows[words]
-    lengths = np.linalg.norm(rows, axis=1)
-    step = max(one.round.terms.grid for one in rounds)
-    unsure = 3.0 * (_ROUNDING + step * np.sqrt(rows.shape[1] / 12.0) / lengths)
-    groups = parallel(rows, np.where(unsure < 0.1, unsure, np.inf))
-    return WordGroups(party, words, words[_nearest(rows)], tuple(words[group] for group in groups))
+    """Compares the rows of the words, over all rounds: what is parallel in one round is so in all, by the same factor."""
+    found = []
+    for party, rounds in heard(view, ROWS, PAIRS).items():
+        rows = np.concatenate([_rows_of(one.blocks) for one in rounds], axis=1)
+        there = np.flatnonzero((rows != 0).any(axis=1))
+        words = np.sort(np.random.default_rng(0).permutation(there)[: effort["words"]])
+        if len(words) < 2:
+            found.append(WordGroups(party, words[:0], words[:0], ()))
+            continue
+        rows = rows[words]
+        step = max(one.round.terms.grid for one in rounds)
+        unsure = 3.0 * (_ROUNDING + step * np.sqrt(rows.shape[1] / 12.0) / np.linalg.norm(rows, axis=1))
+        groups = parallel(rows, np.where(unsure < 0.1, unsure, np.inf))
+        towards = directions(rows)
+        cosines = towards @ towards.T
+        np.fill_diagonal(cosines, -np.inf)
+        found.append(WordGroups(party, words, words[cosines.argmax(axis=1)], tuple(words[group] for group in groups)))
+    return tuple(found)
 
 
 def _rows_of(blocks: Mapping[str, Array]) -> Array:
@@ -59,16 +60,6 @@ def _rows_of(blocks: Mapping[str, Array]) -> Array:
     rows: Array = half + half.T
     np.fill_diagonal(rows, rows.max(axis=1, initial=0.0))
     return rows
-
-
-def _nearest(rows: Array) -> Array:
-    towards = directions(rows)
-    cosines = towards @ towards.T
-    np.fill_diagonal(cosines, -np.inf)
-    return np.asarray(cosines.argmax(axis=1))
-
-
-# ---- the judge -----------------------------------------------------------------------------------------------------
 
 
 def judge(guesses: tuple[WordGroups, ...], truth: GroundTruth) -> Score:

@@ -17,7 +17,6 @@ from securetm.federation.questions import JOINT, TRAIN, WORDS
 
 # ---- lengths --------------------------------------------------------------------------------------------------------
 
-
 FOUND = "share of the parties' different words that were counted rightly"
 ORDERED = "pairs of parties whose order by number of words is found"
 _WORD = 9.0  # bytes of an English word in a list of different words, with its separator
@@ -25,7 +24,6 @@ _WORD = 9.0  # bytes of an English word in a list of different words, with its s
 
 def estimate_words(view: AdversaryView, effort: Effort) -> Mapping[str, float]:
     """Estimates how many words each party has, by the first round in which the lengths of the parties' messages differ."""
-    del effort
     sent: dict[int, dict[str, float]] = {}  # round -> party -> bytes
     for message in view.messages(SIZES):
         of_round = sent.setdefault(message.serial, dict.fromkeys(view.public.members, 0.0))
@@ -37,7 +35,6 @@ def estimate_words(view: AdversaryView, effort: Effort) -> Mapping[str, float]:
 
 
 def judge_words(guess: Mapping[str, float], truth: GroundTruth) -> Score:
-    """Compares the estimates with the real numbers of words. The list must hold every word of every party."""
     held = {party: int(np.count_nonzero(truth.all_of(party).sum(axis=0))) for party in truth.held}
     missed = sum(abs(guess.get(party, 0.0) - words) for party, words in held.items())
     found = max(0.0, 1.0 - missed / max(sum(held.values()), 1))
@@ -69,7 +66,6 @@ TRAFFIC = Attack(
 
 # ---- times ----------------------------------------------------------------------------------------------------------
 
-
 PARTIES = "pairs of parties of which the one with more text is found"
 ANSWERS = "pairs of a party's answers of which the larger one is found"
 _FIRST = 2  # rounds that are left out: kernels are compiled in them; even, as rounds are compared two by two
@@ -77,8 +73,6 @@ Seconds = Mapping[tuple[int, str], float]  # by round and party
 
 
 def read_times(view: AdversaryView, effort: Effort) -> Seconds:
-    """Returns how long each party's answer took in each round: the longest wait of the round, as other messages are quick."""
-    del effort
     found: dict[tuple[int, str], float] = {}
     for message in view.messages(TIMES):
         place = message.serial, message.sender
@@ -92,7 +86,10 @@ def judge_times(guess: Seconds, truth: GroundTruth) -> Score:
     """Orders parties by their shortest wait, and the answers of each party two by two. Compares both with what took part."""
     if not truth.worked:
         raise NotTestable("nobody knows which documents took part in the answers of this run")
-    rounds = {party: _rounds(party, guess, truth) for party in truth.held}
+    rounds = {  # of which both the answer's time and its words are known
+        party: sorted(serial for serial, name in truth.worked if name == party and (serial, name) in guess)[_FIRST:]
+        for party in truth.held
+    }
     waits = {party: min((guess[one, party] for one in found), default=0.0) for party, found in rounds.items()}
     held = {party: int(truth.held[party].sum()) for party in truth.held}
     parties = [(waits[a] > waits[b]) == (held[a] > held[b]) for a, b in combinations(held, 2) if held[a] != held[b]]
@@ -105,10 +102,6 @@ def judge_times(guess: Seconds, truth: GroundTruth) -> Score:
     examples = tuple(Example(f"{held[party]:,} words", f"{waits[party]:.4f} s", False) for party in held)
     counted = {PARTIES: parties, ANSWERS: answers}
     return Score({name: Proportion(sum(right), len(right)) for name, right in counted.items()}, examples)
-
-
-def _rounds(party: str, guess: Seconds, truth: GroundTruth) -> list[int]:
-    return sorted(serial for serial, name in truth.worked if name == party and (serial, name) in guess)[_FIRST:]
 
 
 ANSWER_TIMES = Attack(

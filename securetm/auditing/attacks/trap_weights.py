@@ -31,9 +31,6 @@ _SHARP = 60.0  # a threshold's steepness, in parts of its bin: few documents lie
 _LOUD = 1e4  # weights after the first layer: they make the other gradients small, so a clip cuts the first layer's less
 _FLAT = 1e11  # input size of the layer normalisation, which makes another gradient small that would fill the clip
 _PUSH = 3.0  # how far the first layer moves the input of the normalisation, as a share of it
-_STEADY = 3.0  # the second layer's bias, in parts of the most that documents can change
-_CROWD = 1.5  # documents for each bin, so most bins hold one or two
-_NEAR = 0.1  # how far outside a bin its documents may lie, as a share of the bin
 _BEYOND = 1e3  # a threshold that no document reaches
 
 
@@ -57,7 +54,7 @@ def imprint_for(shape: NetworkShape, documents: int, seed: int) -> ImprintLayer:
     A document's input has length one, so its place along a direction of normal numbers is a normal number.
     """
     direction, pairs = np.random.default_rng(seed).standard_normal(shape.vocabulary), shape.hidden // 2
-    share = min(1.0, _CROWD * shape.hidden / documents)
+    share = min(1.0, 1.5 * shape.hidden / documents)  # documents for each bin, so most bins hold one or two
     edges = norm.ppf(0.5 + share * ((np.arange(2 * pairs) + 0.5) / (2 * pairs) - 0.5)) if pairs else np.zeros(0)
     slopes = np.repeat(_SHARP / np.diff(edges)[::2], 2)
     signs = np.array([1.0, -1.0, -1.0, 1.0])[np.arange(shape.hidden) % 4]
@@ -72,27 +69,21 @@ def weights_of(imprint: ImprintLayer, shape: NetworkShape, prior: Prior, dtype: 
     parts["words"][...] = imprint.direction[:, None] * imprint.slopes
     parts["words_bias"][...] = -imprint.slopes * imprint.edges
     parts["inner"][...] = imprint.signs[:, None] * _LOUD
-    level = _STEADY * _LOUD * _SHARP
+    level = 3.0 * _LOUD * _SHARP  # the second layer's bias, in parts of the most that documents can change
     parts["inner_bias"][...] = level
-    means, uneven, push = _head(shape.topics, prior)
-    parts["head_bias"][...] = np.concatenate([means, uneven - _PUSH * push]) * _FLAT
-    parts["head"][:, shape.topics :] = push * _PUSH * _FLAT / (shape.hidden * level)
-    parts["topics"][...] = np.random.default_rng(0).standard_normal(parts["topics"].shape) * 1e3
-    return flat.astype(dtype)
-
-
-def _head(topics: int, prior: Prior) -> tuple[Array, Array, Array]:
-    """The encoder's constant output, and the direction in which the loss has the largest gradient: uneven variances.
-
-    This gradient comes from the divergence from the prior. It is about the same for all documents, and never near zero.
-    """
-    uneven = np.zeros(topics)
+    # the encoder's constant output, and the direction in which the loss has the largest gradient: uneven variances; this
+    # gradient comes from the divergence from the prior, is about the same for all documents, and never near zero
+    uneven = np.zeros(shape.topics)
     uneven[:2] = 2.0, 1.0
     uneven = (uneven - uneven.mean()) / uneven.std()
     pull = 0.5 * (np.exp(uneven) / prior.variance - 1.0)
     push = pull - pull.mean() - uneven * (pull * uneven).mean()  # what layer normalisation lets through
-    means = np.where(np.arange(topics) % 2, 1.0, -1.0)
-    return means, uneven, push / np.linalg.norm(push)
+    push = push / np.linalg.norm(push)
+    means = np.where(np.arange(shape.topics) % 2, 1.0, -1.0)
+    parts["head_bias"][...] = np.concatenate([means, uneven - _PUSH * push]) * _FLAT
+    parts["head"][:, shape.topics :] = push * _PUSH * _FLAT / (shape.hidden * level)
+    parts["topics"][...] = np.random.default_rng(0).standard_normal(parts["topics"].shape) * 1e3
+    return flat.astype(dtype)
 
 
 def between(gradient: Array, imprint: ImprintLayer) -> Array:
@@ -106,7 +97,7 @@ def in_bin(imprint: ImprintLayer, place: int, counts: Array) -> bool:
     inputs = np.log1p(counts)
     at = float(inputs @ imprint.direction) / float(np.linalg.norm(inputs))
     low, high = imprint.edges[place], np.append(imprint.edges, np.inf)[place + 1]
-    near = _NEAR / imprint.slopes[place] * _SHARP
+    near = 0.1 / imprint.slopes[place] * _SHARP  # how far outside a bin its documents may lie, as a share of the bin
     return bool(low - near < at < high + near)
 
 
@@ -116,9 +107,7 @@ def in_bin(imprint: ImprintLayer, place: int, counts: Array) -> bool:
 
 _LENGTH = 0.01  # the largest error of a length
 _LEVELS = np.log1p(np.arange(13))  # counts that are tried when two documents are separated
-_MOST_WORDS = 200  # of two documents together
 _MOST_VALUES = 24  # different numbers that may belong to a word that occurs once
-_LEAST = 0.2  # the share of the smaller of two documents
 
 
 def one_document(inputs: Array, error: float) -> list[Array]:
@@ -134,24 +123,18 @@ def two_documents(inputs: Array, error: float) -> list[Array]:
     The weights add up to one. `error` is the largest error of each number.
     """
     there = np.flatnonzero(inputs > 4 * error)
-    if not 2 <= len(there) <= _MOST_WORDS or inputs.min() < -6 * error:
+    if not 2 <= len(there) <= 200 or inputs.min() < -6 * error:  # of two documents together
         return []
-    numbers, found = inputs[there], list[tuple[float, Array]]()
-    for one, two in combinations(_values(numbers, error), 2):
-        fit = _explained(numbers, one / _LEVELS[1], two / _LEVELS[1], error)
-        if fit is not None:
-            found.append(fit)
+    numbers = inputs[there]
+    order = np.sort(numbers)
+    alike = np.split(order, np.flatnonzero(np.diff(order) > 2 * error) + 1)
+    values = [float(group.mean()) for group in sorted(alike, key=len, reverse=True)[:_MOST_VALUES]]  # the most frequent first
+    tried = (_explained(numbers, one / _LEVELS[1], two / _LEVELS[1], error) for one, two in combinations(values, 2))
+    found = sorted((fit for fit in tried if fit is not None), key=lambda fit: fit[0])
     pairs = [np.zeros((2, len(inputs)), dtype=np.int64) for _ in found]
-    for pair, (_, counts) in zip(pairs, sorted(found, key=lambda fit: fit[0]), strict=True):
+    for pair, (_, counts) in zip(pairs, found, strict=True):
         pair[:, there] = counts
     return pairs
-
-
-def _values(numbers: Array, error: float) -> list[float]:
-    """The different numbers among these, the most frequent first."""
-    order = np.sort(numbers)
-    groups = np.split(order, np.flatnonzero(np.diff(order) > 2 * error) + 1)
-    return [float(group.mean()) for group in sorted(groups, key=len, reverse=True)[:_MOST_VALUES]]
 
 
 def _explained(numbers: Array, one: float, two: float, error: float) -> tuple[float, Array] | None:
@@ -164,12 +147,10 @@ def _explained(numbers: Array, one: float, two: float, error: float) -> tuple[fl
     worst = float(misses[np.arange(len(numbers)), nearest].max())
     counts = np.array(np.divmod(nearest, len(_LEVELS)))
     parts = np.array([one, two]) * np.linalg.norm(_LEVELS[counts], axis=1)
-    if worst > 3 * error or parts.min() < _LEAST or abs(parts.sum() - 1.0) > _LENGTH:
+    if worst > 3 * error or parts.min() < 0.2 or abs(parts.sum() - 1.0) > _LENGTH:  # the share of the smaller of two documents
         return None
     return worst, counts
 
-
-# ---- the attack -----------------------------------------------------------------------------------------------------
 
 _CITATION = (
     "Fowl et al. 2022 (arXiv 2110.13057), the bins; Boenisch et al. 2023 (arXiv 2112.02918), trap weights; that two documents "
@@ -208,20 +189,18 @@ def _documents_behind(vector: ReadVector, view: AdversaryView, effort: Effort) -
     found: list[Array] = []
     words, biases = (between(parts[name], imprint) for name in ("words", "words_bias"))
     for place, bias in enumerate(biases):
-        if bias > 6 * error:
-            for document in _documents_in_bin(words[:, place] / bias, max(_LEAST_ERROR, error / bias), imprint, place):
-                if not any(np.array_equal(document, other) for other in found[-2:]):  # one on a threshold is in two bins
-                    found.append(document)
+        if bias <= 6 * error:
+            continue
+        # one or two documents of this bin that add up to these inputs; none unless exactly one set of them does
+        inputs, unsure = words[:, place] / bias, max(_LEAST_ERROR, error / bias)
+        for read in (one_document, two_documents):
+            fitting = [several for several in read(inputs, unsure) if all(in_bin(imprint, place, one) for one in several)]
+            if len(fitting) == 1:
+                for document in fitting[0]:
+                    if not any(np.array_equal(document, other) for other in found[-2:]):  # one on a threshold is in two bins
+                        found.append(document)
+                break
     return RoundReconstruction(vector.round.serial, vector.party, tuple(found))
-
-
-def _documents_in_bin(inputs: Array, error: float, imprint: ImprintLayer, place: int) -> tuple[Array, ...]:
-    """One or two documents of this bin that add up to these inputs; none unless exactly one set of them does."""
-    for read in (one_document, two_documents):
-        fitting = [tuple(found) for found in read(inputs, error) if all(in_bin(imprint, place, one) for one in found)]
-        if len(fitting) == 1:
-            return fitting[0]
-    return ()
 
 
 TRAP_ANSWERS = Attack(

@@ -6,7 +6,6 @@ epochs sends the difference itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from itertools import islice, pairwise
 from operator import attrgetter
@@ -46,7 +45,6 @@ _OUTSIDE = 10.0  # how far outside the others' cone a ray must lie, in squares o
 _SAME_SIGNS = 0.4  # the least correlation of signs before two rows are compared
 _NEIGHBOURS = 200  # the nearest rays, which a mixture may consist of
 MOST_ROWS = 2000  # words whose rows are compared with each other; beyond it words are only named
-_LEAST_SHARE = 0.04  # of a document's length; a smaller input counts as an error
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,8 @@ def edges(rows: RecoveredGradient, groups: list[Array], most: int) -> list[tuple
         others = rays[nearest[(rays[nearest] @ rays[i]) < _NEAR]]
         sizes = np.linalg.norm(part.values, axis=1, keepdims=True)
         precision = np.sqrt(((sizes / part.errors) ** 2).sum(axis=0))
-        outside = _left(others, rays[i], precision) ** 2 / len(precision) if len(others) else np.inf
+        left = nnls((others * precision).T, rays[i] * precision, maxiter=100 * len(others))[1] if len(others) else np.inf
+        outside = float(left) ** 2 / len(precision)
         if outside > _OUTSIDE and not any(rays[j] @ rays[i] >= _NEAR for j in found):
             found.append(i)
     return [(groups[i], rays[i]) for i in found]
@@ -128,17 +127,13 @@ def _ray(rows: RecoveredGradient) -> Array:
     return np.asarray(ray / np.linalg.norm(ray))
 
 
-def _left(rays: Array, row: Array, precision: Array) -> float:
-    return float(nnls((rays * precision).T, row * precision, maxiter=100 * len(rays))[1])
-
-
 def inputs_along(rays: Array, rows: RecoveredGradient) -> Array:
     """How much of each ray is in each row: rays x rows. Values that are too small for a word's input are 0."""
     precision = 1.0 / rows.errors
     solved = [nnls((rays * s).T, row * s, maxiter=100 * len(rays))[0] for row, s in zip(rows.values, precision, strict=True)]
     inputs = np.array(solved).T
     lengths = np.linalg.norm(inputs, axis=1, keepdims=True)
-    return np.where(inputs > _LEAST_SHARE * lengths, inputs, 0.0)
+    return np.where(inputs > 0.04 * lengths, inputs, 0.0)  # of a document's length; a smaller input counts as an error
 
 
 # ---- how the shared weights move ------------------------------------------------------------------------------------
@@ -149,15 +144,12 @@ _SHARP = 1e-3  # the closed form for exact sums works where the step's error is 
 def read_steps(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Reads the steps between the questions of training."""
     model = cast("ProdLDA", view.public.model)
-    steps = [pair for pair in _steps(view) if model.optimiser != ADAM or pair[0].number == 0]
-    return tuple(_from_step(before, after, model, len(view.public.members)) for before, after in steps[: effort["steps"]])
-
-
-def _steps(view: AdversaryView) -> Iterator[tuple[RoundQuestion, RoundQuestion]]:
-    """Consecutive rounds: the weights of the second are those of the first after one step."""
     trained = (one for one in questions_in(view).values() if one.question == TRAIN and "weights" in one.state)
-    found = sorted(trained, key=attrgetter("number"))
-    return ((one, two) for one, two in pairwise(found) if two.number == one.number + 1)
+    in_order = pairwise(sorted(trained, key=attrgetter("number")))
+    steps = [
+        (one, two) for one, two in in_order if two.number == one.number + 1 and (model.optimiser != ADAM or one.number == 0)
+    ]
+    return tuple(_from_step(before, after, model, len(view.public.members)) for before, after in steps[: effort["steps"]])
 
 
 def _from_step(before: RoundQuestion, after: RoundQuestion, model: ProdLDA, parties: int) -> RoundReconstruction:
@@ -215,11 +207,8 @@ _EVEN = 2e-3  # how far Adam's steps along two multiples of one gradient may dif
 
 
 def read_differences(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
-    """Reads the differences that the parties sent."""
-    differences = (vector for vector in party_vectors(view) if _DIFFERENCE in vector.blocks)
-    return tuple(
-        _from_difference(vector, cast("ProdLDA", view.public.model)) for vector in islice(differences, effort["answers"])
-    )
+    model, differences = cast("ProdLDA", view.public.model), (one for one in party_vectors(view) if _DIFFERENCE in one.blocks)
+    return tuple(_from_difference(one, model) for one in islice(differences, effort["answers"]))
 
 
 def _from_difference(vector: ReadVector, model: ProdLDA) -> RoundReconstruction:
@@ -231,20 +220,17 @@ def _from_difference(vector: ReadVector, model: ProdLDA) -> RoundReconstruction:
     )
     occur = words_in(layers)
     if model.optimiser == ADAM:
-        return RoundReconstruction(vector.round.serial, vector.party, (), occur, _linked(layers.words[occur], occur))
+        # words of one document alone move alike at every step: in the same direction in each column, and about as far
+        rows, linked = layers.words[occur], list[Array]()
+        if 0 < len(rows) <= MOST_ROWS:
+            errors = _EVEN * np.abs(rows) + _EVEN * float(np.median(np.abs(rows)))
+            linked = [occur[group] for group in groups_alike(RecoveredGradient(rows, errors)) if len(group) > 1]
+        return RoundReconstruction(vector.round.serial, vector.party, (), occur, tuple(linked))
     words = shape.views(np.asarray(vector.round.state["weights"]))["words"]
     step = max(vector.round.terms.grid, held * float(np.median(np.spacing(np.abs(words)))))  # the weights are rounded as well
     rounded = replace(layers, step=step)
     documents, groups = tuple(documents_in(rounded, held)), tuple(linked_words(rounded, 1))
     return RoundReconstruction(vector.round.serial, vector.party, documents, occur, groups)
-
-
-def _linked(rows: Array, occur: Array) -> tuple[Array, ...]:
-    """Words of one document alone move alike at every step: in the same direction in each column, and about as far."""
-    if not 0 < len(rows) <= MOST_ROWS:
-        return ()
-    errors = _EVEN * np.abs(rows) + _EVEN * float(np.median(np.abs(rows)))
-    return tuple(occur[group] for group in groups_alike(RecoveredGradient(rows, errors)) if len(group) > 1)
 
 
 LOCAL_EPOCHS = Attack(
@@ -279,15 +265,12 @@ LOCAL_EPOCHS = Attack(
 
 def name_risen_words(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Names the words whose weights rise, in each party's own answer."""
-    found = (one for one in party_vectors(view) if _DIFFERENCE in one.blocks)
-    return tuple(_named(found, cast("FedNMF", view.public.model), effort["answers"]))
-
-
-def _named(vectors: Iterator[ReadVector], model: FedNMF, most: int) -> Iterator[RoundReconstruction]:
-    for _, vector in zip(range(most), vectors, strict=False):
+    model, found = cast("FedNMF", view.public.model), []
+    for vector in islice((one for one in party_vectors(view) if _DIFFERENCE in one.blocks), effort["answers"]):
         topics: Array = model.split(np.asarray(vector.blocks[_DIFFERENCE], dtype=np.float64))[0]
         risen = topics.reshape(model.n_topics, -1).sum(axis=0) > 0
-        yield RoundReconstruction(vector.round.serial, vector.party, words=np.flatnonzero(risen))
+        found.append(RoundReconstruction(vector.round.serial, vector.party, words=np.flatnonzero(risen)))
+    return tuple(found)
 
 
 FACTOR_UPDATES = Attack(

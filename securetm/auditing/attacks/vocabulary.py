@@ -30,7 +30,6 @@ from securetm.models.questions.words import BadWordList, merge_words
 
 # ---- the words that parties named, and which party has each ---------------------------------------------------------
 
-
 UNKNOWN_PARTY = ""  # the party is not known
 _CELLS, _LIST = "cells", "words"
 _FREQUENCY = 1  # the column of a table's cells that sums how many documents hold their words
@@ -65,7 +64,11 @@ def own_lists(view: AdversaryView) -> Iterator[tuple[str, frozenset[str]]]:
         return
     for vector in party_vectors(view):
         if vector.round.question == WORDS:
-            yield vector.party, listed({_LIST: vector.blocks[_LIST]})
+            try:
+                named = merge_words(Answer(None, {"": {_LIST: vector.blocks[_LIST]}}))
+            except BadWordList:  # a sealed message is no list, and names nothing
+                named = ()
+            yield vector.party, frozenset(named)
         elif vector.round.question == JOINT:
             found = _decoded(vector, view, parties=1)
             yield vector.party, frozenset(found.words if found is not None else ())
@@ -78,32 +81,20 @@ def summed(view: AdversaryView) -> DecodedWords | None:
 
 
 def words_of(documents: Any, vocabulary: tuple[str, ...]) -> frozenset[str]:
-    """The words of the agreed list that these documents use."""
     there = np.flatnonzero(np.asarray(documents.counts.sum(axis=0)).ravel())
     return frozenset(vocabulary[word] for word in there)
 
 
-def listed(blocks: Mapping[str, Array]) -> frozenset[str]:
-    """The words of one party's list. A sealed message is no list, and names nothing."""
-    try:
-        return frozenset(merge_words(Answer(None, {"": blocks})))
-    except BadWordList:
-        return frozenset()
-
-
 def _decoded(vector: ReadVector, view: AdversaryView, parties: int) -> DecodedWords | None:
-    if _CELLS not in vector.blocks or vector.blocks[_CELLS].ndim != 2:  # sums of words behind noise are no table
-        return None
-    whole = {name: np.rint(np.asarray(block)).astype(np.int64) for name, block in vector.blocks.items()}
-    return tabled(whole, view.public.plan.vocabulary.most_candidates, parties)
-
-
-def tabled(blocks: Mapping[str, Array], most_words: int, parties: int) -> DecodedWords | None:
     """The words in a table of one party or in the sum of several tables; None where it cannot be decoded.
 
     The table shows how many parties added a word, which the protocol's decoder does not need. To find that number, the attack
     subtracts every word once and decodes the rest, which has the words of two or more parties, and so on.
     """
+    if _CELLS not in vector.blocks or vector.blocks[_CELLS].ndim != 2:  # sums of words behind noise are no table
+        return None
+    blocks = {name: np.rint(np.asarray(block)).astype(np.int64) for name, block in vector.blocks.items()}
+    most_words = view.public.plan.vocabulary.most_candidates
     try:
         words, _, documents = words_in(Answer(blocks))
     except SketchTooSmall:
@@ -132,11 +123,9 @@ def _once(words: tuple[str, ...], most_words: int) -> Array:
 
 # ---- which words each party has, and which documents a single word identifies ---------------------------------------
 
-
 WHOSE = "words of one party alone that are told, with the party"
 HELD, RIGHT = "words of a party that are said to be its", "words said to be a party's that are"
 GIVEN_AWAY = "documents given away by a word that no other has"
-_MOST_WORDS = 10  # in an example
 
 
 @dataclass(frozen=True)
@@ -147,25 +136,17 @@ class InferredWords:
     shown: frozenset[str] = field(default_factory=frozenset)
 
 
-def name_words(view: AdversaryView, effort: Effort) -> InferredWords:  # noqa: ARG001 - lists pass once, whatever the rounds
+def name_words(view: AdversaryView, effort: Effort) -> InferredWords:
     """Collects each party's own list where it is readable, and the words that the sum proves each party to have."""
-    own, table = dict(own_lists(view)), summed(view)
-    sure = _proved(table, view) if table is not None else {}
-    words_of = {name: own.get(name, frozenset()) | sure.get(name, frozenset()) for name in view.public.members}
+    own, table, of_all = dict(own_lists(view)), summed(view), frozenset[str]()
+    if table is not None:  # every honest party has a word that as many have as are honest, without the helpers that have it
+        helpers = [words_of(one.documents, view.vocabulary()) for one in view.insiders]
+        known = np.array([sum(word in words for words in helpers) for word in table.words], dtype=np.int64)
+        honest = len(view.public.members) - len(view.helpers)
+        of_all = frozenset(np.array(table.words, dtype=object)[table.parties - known >= honest])
+    sure = {name: frozenset[str]() if name in view.helpers else of_all for name in view.public.members}
     shown = frozenset().union(*own.values(), table.words if table is not None else ())
-    return InferredWords(words_of, shown)
-
-
-def _proved(table: DecodedWords, view: AdversaryView) -> dict[str, frozenset[str]]:
-    """The words that every honest party has: without the helpers, as many parties have each as there are honest ones."""
-    helpers = [words_of(one.documents, view.vocabulary()) for one in view.insiders]
-    others = [name for name in view.public.members if name not in view.helpers]
-    known = np.array([sum(word in words for words in helpers) for word in table.words], dtype=np.int64)
-    of_all = frozenset(np.array(table.words, dtype=object)[table.parties - known >= len(others)])
-    return dict.fromkeys(others, of_all)
-
-
-# ---- the judge -----------------------------------------------------------------------------------------------------
+    return InferredWords({name: own.get(name, frozenset()) | words for name, words in sure.items()}, shown)
 
 
 def judge_words(inferred: InferredWords, truth: GroundTruth) -> Score:
@@ -176,32 +157,27 @@ def judge_words(inferred: InferredWords, truth: GroundTruth) -> Score:
     one_has, one_guessed = (np.sum(list(of.values()), axis=0) == 1 for of in (holds, guessed))  # words of exactly one party
     honest = truth.honest(documents)
     pairs = [(guessed[name], holds[name]) for name in honest]
+    # the honest parties' documents that have a word which was shown and which is in no other document
+    shown = _among(truth.vocabulary, inferred.shown)
+    telling = shown & (sum(np.asarray((rows > 0).sum(axis=0)).ravel() for rows in documents.values()) == 1)
+    given = [np.asarray(sparse.csr_array(rows)[:, np.flatnonzero(telling)].sum(axis=1)) > 0 for rows in honest.values()]
     measures = {
         WHOSE: Proportion.recall((guess & one_guessed, there & one_has) for guess, there in pairs),
         HELD: Proportion.recall(pairs),
         RIGHT: Proportion.precision(pairs),
-        GIVEN_AWAY: _given_away(_among(truth.vocabulary, inferred.shown), documents, honest),
+        GIVEN_AWAY: Proportion.over((int(one.sum()), len(one)) for one in given),
     }
-    return Score(measures, tuple(_examples(inferred, truth, {name: holds[name] & one_has for name in honest})))
+    # for two parties: words that it alone has, and those of them that the attack attributes to it
+    alone, examples = {name: words for name in honest if (words := holds[name] & one_has).any()}, []
+    for name, words in list(alone.items())[:2]:
+        own = [truth.vocabulary[word] for word in np.flatnonzero(words)[:10]]  # in an example
+        named = [word for word in own if word in inferred.words_of.get(name, ())]
+        examples.append(Example(f"{name}: {', '.join(own)}", ", ".join(named), own == named))
+    return Score(measures, tuple(examples))
 
 
 def _among(vocabulary: tuple[str, ...], words: frozenset[str]) -> Array:
     return np.fromiter((word in words for word in vocabulary), dtype=bool, count=len(vocabulary))
-
-
-def _given_away(shown: Array, documents: Mapping[str, Any], honest: Mapping[str, Any]) -> Proportion:
-    """The honest parties' documents that have a word which was shown and which is in no other document."""
-    telling = shown & (sum(np.asarray((rows > 0).sum(axis=0)).ravel() for rows in documents.values()) == 1)
-    given = [np.asarray(sparse.csr_array(rows)[:, np.flatnonzero(telling)].sum(axis=1)) > 0 for rows in honest.values()]
-    return Proportion.over((int(one.sum()), len(one)) for one in given)
-
-
-def _examples(inferred: InferredWords, truth: GroundTruth, alone: Mapping[str, Array]) -> Iterator[Example]:
-    """For two parties: words that it alone has, and those of them that the attack attributes to it."""
-    for name in [name for name, words in alone.items() if words.any()][:2]:
-        own = [truth.vocabulary[word] for word in np.flatnonzero(alone[name])[:_MOST_WORDS]]
-        guessed = [word for word in own if word in inferred.words_of.get(name, ())]
-        yield Example(f"{name}: {', '.join(own)}", ", ".join(guessed), own == guessed)
 
 
 def allowed_of_words(measure: str, claimed: Budget) -> float:
@@ -249,11 +225,9 @@ VOCABULARY_LEAKAGE = Attack(
 # A list or a table of all words names such a word outright. A noised sum of words names none; there the attack looks up each
 # word that it is asked about, after it has taken away all words of several documents, which it knows.
 
-
 TOLD, TOLD_RIGHT = "words of one document alone that are told", "words said to be in a document that are"
 SURE = 4.75  # deviations: noise alone passes them once in a million times
 FALSE_ALARMS = 1.02e-6  # of a word that is not there
-_TOLD_EXAMPLES = 4
 
 
 @dataclass(frozen=True)
@@ -278,8 +252,7 @@ def ask_words(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> C
     return Challenge(AskedWords(tuple(words[place] for place in order), common), present[order])
 
 
-def tell_words(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - words are agreed on once, whatever the rounds
-    """Says which of the words are surely in a document."""
+def tell_words(view: AdversaryView, effort: Effort) -> Array:
     asked: AskedWords = view.question
     table = summed(view)
     named = frozenset[str]().union(*(words for _, words in own_lists(view)), table.words if table is not None else ())
@@ -303,17 +276,13 @@ def surely_there(asked: AskedWords, sums: list[ReadVector]) -> Array:
     return np.asarray(score / np.sqrt(np.maximum(heard, 1)) > SURE)
 
 
-# ---- the judge -----------------------------------------------------------------------------------------------------
-
-
 def judge_told(
     said: Array,
     truth: GroundTruth,
     measures: tuple[str, str] = (TOLD, TOLD_RIGHT),
     spoken: tuple[str, str] = ("in none", "in one document"),
-    shown: int = _TOLD_EXAMPLES,
+    shown: int = 4,
 ) -> Score:
-    """Compares with the words that are there."""
     there = np.asarray(truth.answer, dtype=bool)
     scores = Proportion.recall([(said, there)]), Proportion.precision([(said, there)])
     pairs = list(zip(there.tolist(), said.tolist(), strict=True))[:shown]
@@ -357,12 +326,10 @@ RARE_WORDS = Attack(
 
 # ---- one party's own numbers in a sum: where only one party adds anything, the sum is what it added -----------------
 
-
 COUNTS = "counts"
 EXACT = "counts of a word that one party alone used in a round, told exactly"
 WHOSE_COUNTS = "counts of a word that one party alone used in a round, told exactly and with the party"
 ONE = "numbers of the sum said to be one party's that are"
-_EXAMPLES = 10
 
 
 @dataclass(frozen=True)
@@ -376,7 +343,6 @@ class SoleContributions:
 
 
 def read_sums(view: AdversaryView, effort: Effort) -> tuple[SoleContributions, ...]:
-    """Reads the sums of the training and of the vocabulary."""
     known, vocabulary, found = owners(view), view.vocabulary(), list[SoleContributions]()
     for vector in [one for one in totals(view) if one.round.question == TRAIN][: effort["rounds"]]:
         times = _times(vector, view)
@@ -404,7 +370,16 @@ def judge_sums(found: tuple[SoleContributions, ...], truth: GroundTruth) -> Scor
     known = [one for one in found if all((one.serial, name) in truth.batches for name in truth.held)]  # no secret coins
     exact, whose, right, there, attributed = np.sum([_compared(one, truth) for one in known] or [[0] * 5], axis=0).tolist()
     measures = {EXACT: Proportion(exact, there), WHOSE_COUNTS: Proportion(whose, there), ONE: Proportion(right, attributed)}
-    return Score(measures, tuple(_examples_of_counts([one for one in found[:2] if one in known], truth)))
+    examples = []  # the most used of these words, beside the parties' real counts of them
+    for one in [one for one in found[:2] if one in known and len(one.words)]:
+        table, real, guess = {name: _used(truth, one.serial, name) for name in truth.held}, list[str](), list[str]()
+        for place in np.argsort(-one.times, kind="stable")[:10]:
+            word = one.words[place]
+            used = ", ".join(f"{name} ×{counts[word]}" for name, counts in table.items() if counts[word])
+            real.append(f"{truth.vocabulary[word]}: {used}")
+            guess.append(f"{truth.vocabulary[word]}: {one.parties[place] or 'one party'} ×{one.times[place]}")
+        examples.append(Example("; ".join(real), "; ".join(guess), real == guess))
+    return Score(measures, tuple(examples))
 
 
 def _compared(one: SoleContributions, truth: GroundTruth) -> list[int]:
@@ -425,20 +400,6 @@ def _compared(one: SoleContributions, truth: GroundTruth) -> list[int]:
 
 def _used(truth: GroundTruth, serial: int, party: str) -> Array:
     return np.asarray(truth.batch(serial, party).sum(axis=0), dtype=np.int64)
-
-
-def _examples_of_counts(found: list[SoleContributions], truth: GroundTruth) -> Iterator[Example]:
-    """The most used of these words, beside the parties' real counts of them."""
-    for one in found:
-        if len(one.words):
-            table = {name: _used(truth, one.serial, name) for name in truth.held}
-            real, guess = list[str](), list[str]()
-            for place in np.argsort(-one.times, kind="stable")[:_EXAMPLES]:
-                word = one.words[place]
-                used = ", ".join(f"{name} ×{counts[word]}" for name, counts in table.items() if counts[word])
-                real.append(f"{truth.vocabulary[word]}: {used}")
-                guess.append(f"{truth.vocabulary[word]}: {one.parties[place] or 'one party'} ×{one.times[place]}")
-            yield Example("; ".join(real), "; ".join(guess), real == guess)
 
 
 SPARSE_SUMS = Attack(

@@ -18,9 +18,6 @@ from securetm.contracts import Array
 from securetm.data_classes import dataclass
 
 _MOST_EPSILON = 1000.0  # the largest epsilon that is stated; also where no finite epsilon holds
-_MOST_OF_ONE_RUN = 50.0
-_HALVINGS = 50
-_ACROSS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)  # claimed epsilons of a curve
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,6 @@ class ErrorCounts:
 
     @property
     def never_wrong(self) -> ErrorCounts:
-        """The counts of an attacker who is always right on as many sums."""
         return ErrorCounts(self.present, self.present, 0, self.absent)
 
     def surely(self, confidence: float) -> tuple[float, float]:
@@ -163,7 +159,7 @@ def one_run_epsilon(canaries: int, guesses: int, correct: int, delta: float, con
     def possible(epsilon: float) -> bool:
         return one_run_chance(canaries, guesses, correct, epsilon, delta) > doubt
 
-    return 0.0 if guesses == 0 else least(possible, _MOST_OF_ONE_RUN)
+    return 0.0 if guesses == 0 else least(possible, 50.0)  # no larger one is stated
 
 
 def never_wrong_one_run(canaries: int, guesses: int, delta: float, confidence: float) -> float:
@@ -210,7 +206,6 @@ def ideal_one_run(canaries: int, epsilon: float, delta: float, confidence: float
 
 
 def errors_at(threshold: float, present: Array, absent: Array) -> ErrorCounts:
-    """The errors of a test that says "in" from this score on."""
     return ErrorCounts(int((present >= threshold).sum()), len(present), int((absent >= threshold).sum()), len(absent))
 
 
@@ -226,7 +221,7 @@ def least(holds: Callable[[float], bool], high: float, low: float = 0.0) -> floa
     """The least number for which a monotone statement holds; the low end if it always holds."""
     if holds(low):
         return low
-    for _ in range(_HALVINGS):
+    for _ in range(50):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return low
@@ -236,6 +231,6 @@ def epsilon_curves(
     claimed: float, ideal: Mapping[str, Callable[[float], float]], shown: Mapping[str, float]
 ) -> tuple[Curve, ...]:
     """Over the claimed epsilon: what ideal attackers would show of honest noise, and what was surely shown."""
-    points = tuple(sorted({*_ACROSS, claimed}))
+    points = tuple(sorted({0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, claimed}))
     lines = (Curve("epsilon", label, points, tuple(map(bound, points))) for label, bound in ideal.items())
     return (*lines, *(Curve("epsilon", label, (claimed,), (low,)) for label, low in shown.items()))

@@ -7,7 +7,7 @@ one document; the cone of several documents is our own).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Self, cast
 
 import numpy as np
@@ -37,7 +37,16 @@ def extreme_rays(rows: Array, count: int) -> Array:
     if count < 1:
         return np.zeros((0, rows.shape[1]))
     narrow = towards @ np.linalg.svd(towards, full_matrices=False)[2][:count].T
-    return np.asarray(towards[_corners(narrow / _heights(narrow)[:, None], count)])
+    left, found = narrow / _heights(narrow)[:, None], list[int]()
+    for _ in range(count):  # the corners of the points' convex hull, the farthest first; each is projected out of all points
+        squares = (left**2).sum(axis=1)
+        farthest = int(squares.argmax())
+        if squares[farthest] <= _SEVERAL**2:
+            break
+        found.append(farthest)
+        towards_it = left[farthest] / np.sqrt(squares[farthest])
+        left -= np.outer(left @ towards_it, towards_it)
+    return np.asarray(towards[found])
 
 
 def directions(rows: Array) -> Array:
@@ -53,20 +62,6 @@ def _heights(rows: Array) -> Array:
     heights: Array = rows @ (rows.T @ weights)
     # Rows that are in no cone, such as noise, have no such point. Then each row stays.
     return heights if heights.min() > 0 else np.ones(len(rows))
-
-
-def _corners(points: Array, count: int) -> list[int]:
-    """The corners of the points' convex hull, the farthest first. Each is then projected out of all points."""
-    left, found = points.copy(), list[int]()
-    for _ in range(count):
-        squares = (left**2).sum(axis=1)
-        farthest = int(squares.argmax())
-        if squares[farthest] <= _SEVERAL**2:
-            break
-        found.append(farthest)
-        towards = left[farthest] / np.sqrt(squares[farthest])
-        left -= np.outer(left @ towards, towards)
-    return found
 
 
 def parallel(rows: Array, apart: Array) -> list[Array]:
@@ -91,7 +86,6 @@ _LEAST_COUNTS = range(1, 9)  # how often the rarest word of a document may occur
 _WHOLE = 0.1  # the largest distance of a count from a whole number
 _PRESENT = 0.003  # of a document's length: the input of a word that occurs once among 100,000 others
 _MOST = 10_000  # no word occurs so often in a document
-_LONGEST = float(np.log1p(_MOST))
 
 
 def readings(inputs: Array) -> list[Array]:
@@ -104,7 +98,7 @@ def readings(inputs: Array) -> list[Array]:
         return []
     known = np.where(there, inputs / length, 0.0)
     least = float(known[there].min())
-    tried = [np.expm1(np.minimum(known * (np.log1p(count) / least), _LONGEST)) for count in _LEAST_COUNTS]
+    tried = [np.expm1(np.minimum(known * (np.log1p(count) / least), float(np.log1p(_MOST)))) for count in _LEAST_COUNTS]
     misses = [float(np.abs(counts - np.rint(counts)).max()) for counts in tried]
     fitting = [counts for counts, miss in zip(tried, misses, strict=True) if miss < _WHOLE]
     nearest = fitting or [tried[int(np.argmin(misses))]]
@@ -205,26 +199,17 @@ def document_behind(layers: GradientLayers, topics: Array, background: Array, ga
     shares = left[:, 0] * np.sign(left[:, 0].sum())
     shares = np.maximum(shares, 0.0) / np.maximum(shares, 0.0).sum()
     observed = layers.background.astype(np.float64)
-    fits = [_fitted(_expected(size * shares, topics, background, gain), observed) for size in np.linspace(0.5, 1.5, 101)]
+    fits = list[tuple[float, float, Array]]()  # the misfit at words that do not occur, the length, and the expectation
+    for size in np.linspace(0.5, 1.5, 101):
+        logits = size * shares @ topics
+        scores = gain * (logits - logits.mean()) / np.sqrt(logits.var() + 1e-5) + background
+        scores = np.exp(scores - scores.max())
+        expected = scores / scores.sum()
+        length = float(np.median(observed / expected))
+        fits.append((float(np.quantile(np.abs(length * expected - observed), 0.5)), length, expected))
     _, length, expected = min(fits, key=lambda fit: fit[0])
     counts = np.rint(length * expected - observed)
     return np.maximum(counts, 0.0).astype(np.int64) if counts.max(initial=0) >= 1 else None
-
-
-def _expected(shares: Array, topics: Array, background: Array, gain: float) -> Array:
-    """The decoder's own distribution over words."""
-    logits = shares @ topics
-    scores = gain * (logits - logits.mean()) / np.sqrt(logits.var() + 1e-5) + background
-    scores = np.exp(scores - scores.max())
-    expected: Array = scores / scores.sum()
-    return expected
-
-
-def _fitted(expected: Array, observed: Array) -> tuple[float, float, Array]:
-    """The misfit of this expectation at words that do not occur, the best length, and the expectation."""
-    length = float(np.median(observed / expected))
-    misses = np.abs(length * expected - observed)
-    return float(np.quantile(misses, 0.5)), length, expected
 
 
 # ---- differences of sums: a total without known answers, or two totals that differ in one party ---------------------
@@ -264,17 +249,23 @@ def apart(whole: ReadVector, rest: ReadVector, parties: int, party: str) -> Read
 
 # ---- gradients in what was read -------------------------------------------------------------------------------------
 
-
 GRADIENT, DOCUMENTS = "gradient", "documents"
 
 
 def gradients(vectors: Iterable[ReadVector]) -> list[ReadVector]:
-    """The vectors that are gradients of a neural model."""
     return [one for one in vectors if GRADIENT in one.blocks]
 
 
+def enough_gradients(vectors: Iterable[ReadVector], documents: int) -> Iterator[ReadVector]:
+    """The first gradients among these vectors, until they hold so many documents."""
+    held = 0
+    for one in gradients(vectors):
+        if held < documents:
+            yield one
+            held += document_count(one, documents)
+
+
 def layers_of(vector: ReadVector, model: object) -> GradientLayers:
-    """The layers of the gradient that words pass through."""
     return GradientLayers.from_blocks(shape_of(vector, model).views(vector.blocks[GRADIENT]), vector.round.terms.grid)
 
 
@@ -284,7 +275,6 @@ def weights_of(vector: ReadVector, model: object) -> dict[str, Array]:
 
 
 def shape_of(vector: ReadVector, model: object) -> NetworkShape:
-    """The shapes of the layers."""
     return network_shape(vector.blocks[GRADIENT], model)
 
 
@@ -292,12 +282,6 @@ def network_shape(flat: Array, model: object) -> NetworkShape:
     """The shapes of the layers in a flat vector of weights or gradients."""
     network = cast("NeuralTopicModel", model)
     return NetworkShape.from_weights(flat, network.hidden, network.n_topics, network.embedding_size, network.reads_words)
-
-
-def embedding_gradient(vector: ReadVector, model: object) -> Array:
-    """The gradient of the layer that reads embeddings: a row for each number of an embedding, a column for each unit."""
-    found: Array = shape_of(vector, model).views(vector.blocks[GRADIENT])["embedding"]
-    return found
 
 
 def document_count(vector: ReadVector, most: int) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from math import exp
 from typing import Any
 
 import numpy as np
@@ -81,7 +80,6 @@ def _chance(share: Array, row: Array) -> float:
 # A table of topics shows how often each word occurs in all documents together, which is a sum over the documents that are in
 # it. Noise makes the equations inexact; its deviation is given.
 
-_STEPS = 100
 _VAGUE = 0.1  # of a word's variance, for what the equations leave out, such as documents that are no candidates
 _GUESSED = 0.5  # the prior deviation of a document's presence from one half
 
@@ -95,30 +93,23 @@ def presence(
     noise. Where a profile bounds rows, a document counts with at most `each` of a word and `most` words in all. Only its party
     knows which words these are, so each word of a long document is in with some probability.
     """
-    rows, kept = _bounded(counts, most, each)
+    bounded = sparse.csr_array(counts, dtype=np.float64, copy=True)  # the mean counted row of each document
+    bounded.data = np.minimum(bounded.data, each)
+    kept = np.minimum(1.0, most / np.maximum(np.asarray(bounded.sum(axis=1)).ravel(), 1.0))  # the share of its words
+    rows = sparse.csr_array(bounded.multiply(kept[:, None]))
     spread = np.asarray(rows.multiply(rows).sum(axis=0)).ravel() / 4
     unsure = share * (rows.multiply((1.0 - kept)[:, None])).sum(axis=0)
     scale = 1.0 / np.sqrt(_VAGUE**2 * np.maximum(spread, 0.25) + np.asarray(unsure).ravel() + deviation**2)
     missing = (totals - share * np.asarray(rows.sum(axis=0)).ravel()) * scale
-    found: Array = lsqr((rows.multiply(scale[None])).T.tocsr(), missing, damp=1 / _GUESSED, iter_lim=_STEPS)[0]
+    found: Array = lsqr((rows.multiply(scale[None])).T.tocsr(), missing, damp=1 / _GUESSED, iter_lim=100)[0]
     return found
-
-
-def _bounded(counts: Any, most: float, each: float) -> tuple[Any, Array]:
-    """The mean counted row of each document, and the share of its words that are counted."""
-    rows = sparse.csr_array(counts, dtype=np.float64, copy=True)
-    rows.data = np.minimum(rows.data, each)
-    kept = np.minimum(1.0, most / np.maximum(np.asarray(rows.sum(axis=1)).ravel(), 1.0))
-    return sparse.csr_array(rows.multiply(kept[:, None])), kept
 
 
 # ---- shadow models: the attacker trains models of its own on parts of the candidates, by the public plan ------------
 
-
 # a round's number, its sum as the opening role sees it, and the next state
 ShadowRound = tuple[int, Mapping[str, Array], State]
 Statistic = Callable[[Iterator[ShadowRound]], Array]  # a number for each candidate, from one training
-_SEED = 19_84
 _LEAST_VARIANCE = 1e-12  # variance: constant scores must not divide by zero
 
 
@@ -151,7 +142,7 @@ def shadows_of(candidates: Any, words: tuple[str, ...], public: PublicFacts, num
     if any(mechanism.once for mechanism in public.profile.mechanisms):  # such noise needs the order of words
         more = "need more of a document than the counts of its words"
         raise NotTestable(f"shadow models of the profile {public.profile.name} {more}")
-    rng = np.random.default_rng(_SEED)
+    rng = np.random.default_rng(19_84)
     inside = parts(number, candidates.shape[0], 1 - public.plan.training.held_out, rng)
     scores = np.empty(inside.shape)
     for at, chosen in enumerate(inside):
@@ -237,7 +228,6 @@ def curve(label: str, members: Array, others: Array) -> Curve:
 
 
 def chance() -> Curve:
-    """The curve of random guesses."""
     aims = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 50)])
     return Curve("roc", "chance", tuple(map(float, aims)), tuple(map(float, aims)))
 
@@ -285,19 +275,16 @@ def true_positives_at(members: Array, others: Array, share: float, confidence: f
 
 # ---- the game -------------------------------------------------------------------------------------------------------
 
-
 SHARES = {0.001: "0.1 %", 0.01: "1 %"}  # false positive rates
 OUTSIDE, INSIDE, BOTH = 0, 1, 2  # where a candidate lies, by the judge's answer
 MEMBER, PAIR = "member", "pair of a member and another"
 
 
 def found(share: float, how: str) -> str:
-    """The measure of the true positive rate at this false positive rate."""
     return f"members told at {SHARES[share]} false alarms ({how})"
 
 
 def ordered(how: str) -> str:
-    """The measure of the area under the ROC curve."""
     return f"members ranked above others ({how})"
 
 
@@ -316,23 +303,17 @@ def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challe
     empty = sparse.csr_array((0, len(truth.vocabulary)), dtype=np.int64)
     sides = [stacked([empty, *truth.honest(documents).values()]) for documents in (truth.held, truth.others)]
     whole = stacked(sides)
-    rows, answer = _different_documents(whole, np.repeat([True, False], [side.shape[0] for side in sides]))
-    order = rng.permutation(len(rows))
-    return Challenge(whole[rows[order]], answer[order])
-
-
-def _different_documents(whole: Any, member: Array) -> tuple[Array, Array]:
-    """The first row of each different document, and its side."""
     whole.sum_duplicates()
     whole.eliminate_zeros()
-    first: dict[bytes, int] = {}
-    sides: dict[bytes, set[bool]] = {}
+    first: dict[bytes, int] = {}  # the row of each different document that comes first, and the sides on which it stands
+    standing: dict[bytes, set[int]] = {}
     for row, (begin, end) in enumerate(zip(whole.indptr[:-1], whole.indptr[1:], strict=True)):
         name = whole.indices[begin:end].tobytes() + whole.data[begin:end].tobytes()
         first.setdefault(name, row)
-        sides.setdefault(name, set()).add(bool(member[row]))
-    answer = [BOTH if len(side) == 2 else INSIDE if True in side else OUTSIDE for side in sides.values()]
-    return np.array(list(first.values()), dtype=np.int64), np.array(answer, dtype=np.int8)
+        standing.setdefault(name, set()).add(INSIDE if row < sides[0].shape[0] else OUTSIDE)
+    answer = np.array([BOTH if len(both) == 2 else min(both) for both in standing.values()], dtype=np.int8)
+    rows, order = np.array(list(first.values()), dtype=np.int64), rng.permutation(len(first))
+    return Challenge(whole[rows[order]], answer[order])
 
 
 def judged(scores: Mapping[str, Array], truth: GroundTruth) -> Score:
@@ -356,7 +337,7 @@ def allowed(measure: str, claimed: Budget) -> float:
     """
     if not claimed.unit.whole_documents:
         return 1.0
-    grown, delta = exp(min(claimed.epsilon, 700.0)), claimed.delta  # more would overflow
+    grown, delta = math.exp(min(claimed.epsilon, 700.0)), claimed.delta  # more would overflow
     for share in SHARES:
         if measure.startswith(found(share, "").removesuffix("()")):
             return min(grown * share + delta, 1 - (1 - delta - share) / grown, 1.0)

@@ -54,7 +54,6 @@ def judged_documents(guesses: Sequence[RoundReconstruction], truth: GroundTruth)
 
 
 def judged_words(guesses: Iterable[RoundReconstruction], truth: GroundTruth) -> dict[str, Proportion]:
-    """Precision and recall of the named words."""
     masks = list[tuple[Array, Array]]()
     for guess in guesses:
         if guess.words is not None:
@@ -71,18 +70,14 @@ def judged_links(guesses: Iterable[RoundReconstruction], truth: GroundTruth) -> 
     """
     right = named = there = whole = documents = 0
     for guess in guesses:
-        own = _own_words(truth.batch(guess.serial, guess.party))
+        held = truth.batch(guess.serial, guess.party)
+        alone = (held > 0).sum(axis=0) == 1
+        own = [tuple(np.flatnonzero((counts > 0) & alone).tolist()) for counts in held]
         groups = [tuple(np.sort(group).tolist()) for group in guess.groups]
         linked, real = _pairs(groups), _pairs(own)
         right, named, there = right + len(linked & real), named + len(linked), there + len(real)
         whole, documents = whole + sum(len(words) > 1 and words in set(groups) for words in own), documents + len(own)
     return {TOGETHER: Proportion(whole, documents), LINKED: Proportion(right, named), LINKS_FOUND: Proportion(right, there)}
-
-
-def _own_words(held: Array) -> list[tuple[int, ...]]:
-    """The words of each document that no other document has."""
-    alone = (held > 0).sum(axis=0) == 1
-    return [tuple(np.flatnonzero((counts > 0) & alone).tolist()) for counts in held]
 
 
 def _pairs(groups: Iterable[tuple[int, ...]]) -> set[tuple[int, int]]:
