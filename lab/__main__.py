@@ -173,7 +173,6 @@ def measure(
 
 
 def _telling(title: str, stages: Stages) -> Callable[[int, int], None]:
-    """Shows progress as experiments tell it: how much is done, of how much."""
 
     def tell(done: int, total: int) -> None:
         if done == 1:
@@ -209,7 +208,6 @@ def main() -> None:
 
 
 def _ended(code: int, sentence: str, hint: str, debug: bool) -> int:
-    """Says in two lines what went wrong and what to do about it."""
     if debug:
         traceback.print_exc()
     for kind, text in (("error", sentence), ("hint", hint)):

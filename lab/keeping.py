@@ -49,7 +49,6 @@ class KeptRows:
         return self.rows[_text(key)]
 
     def add(self, key: Key, row: Row) -> None:
-        """Writes one more row."""
         self.rows[_text(key)] = row
         if self.path is not None:
             with self.path.open("a", encoding="utf-8") as file:

@@ -61,7 +61,6 @@ def write_measured(result: Mapping[str, Any], path: Path) -> None:
 
 
 def _claim(claim: Mapping[str, str]) -> tuple[Paragraph, Items]:
-    """A claim of a paper with the verdict, and both figures."""
     lines = (f"theirs: {claim['theirs']}", f"ours: {claim['ours']}", claim["why"])
     return Paragraph(f"{claim['claim']}: {claim['verdict']}", "strong"), Items(lines)
 

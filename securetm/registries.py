@@ -19,15 +19,12 @@ OURS = "securetm"
 
 @dataclass(frozen=True, order=True)
 class ListedPart:
-    """A part as it is declared: its name, the package that brings it, and its place as `module:object`."""
-
     name: str
     package: str
     place: str
 
     @property
     def module(self) -> str:
-        """The module that the part is in."""
         return self.place.partition(":")[0]
 
 

@@ -24,7 +24,6 @@ _KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true o
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file."""
     return parsed_toml(file_bytes(path), str(path))
 
 
@@ -116,7 +115,6 @@ class OwnTable:
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Self:
-        """The section in a table."""
         raise NotImplementedError
 
 
@@ -218,7 +216,6 @@ def check_limits(settings: object, where: str) -> None:
 
 
 def _shown(value: object) -> str:
-    """A value as a plan would write it."""
     return repr(value) if isinstance(value, str) else str(list(value)) if isinstance(value, tuple) else str(value)
 
 
@@ -346,7 +343,6 @@ def _line(mistake: Misuse, lines: Mapping[KeyPath, int], content: Mapping[str, A
 
 
 def _table(where: str, content: Mapping[str, Any]) -> KeyPath:
-    """The path of the table that is called so in a message; the whole file where it names none."""
     named = _TABLE.search(where)
     if named is None:
         return ("model",) if where.isidentifier() else ()  # a class: only models name theirs

@@ -104,7 +104,6 @@ class SummingParty:
         self._load, self._terms, self._role, self._vector = load, load.terms, load.party(name), {"values": _values(load)}
 
     def handle(self, request: bytes) -> bytes | memoryview:
-        """Answers one request."""
         session, body = wire.unpack_request(request)
         if isinstance(body, wire.Prepare):
             self._exchange: Exchange = self._role.prepare(body.rounds)

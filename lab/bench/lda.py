@@ -50,8 +50,6 @@ def bench(
 
 @dataclass(frozen=True)
 class Race:
-    """One race: a peer, its method, and when both are judged."""
-
     peer: str
     topics: int
     threads: int

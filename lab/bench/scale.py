@@ -67,7 +67,6 @@ def bench(on_progress: OnProgress | None = None, documents: int = SIZES[-1], kee
 
 
 def cases_at(size: int) -> list[ScaleCase]:
-    """What is measured of ours at one size in one process. The corpus is built first: later cases read it."""
     cases = [ScaleCase(BUILD, size), *(ScaleCase(ROUND, size, model) for model in MODELS)]
     if size <= MOST_TEXTS:
         cases.insert(1, ScaleCase(TEXT, size))
@@ -89,8 +88,6 @@ def parts_cases(sizes: Sequence[int]) -> list[ScaleCase]:
 
 @dataclass
 class ScaleRun:
-    """The measurements so far."""
-
     folder: Path
     sizes: Sequence[int]
     kept: KeptRows
@@ -103,18 +100,15 @@ class ScaleRun:
         self._cases(cases_at(size))
 
     def engines(self) -> None:
-        """The cases of engines, and the parts of which their rounds are made."""
         self._cases([*parts_cases(self.sizes), *engine_cases(self.sizes)])
 
     def peers_at(self, size: int) -> None:
-        """Every peer at one size."""
         for name in PEERS:
             key = {"peer": name, "documents": size, "seconds": PEER_SECONDS}
             self._row(key, name, partial(self._theirs, name, size))
         (self.folder / _TOKENS).unlink(missing_ok=True)
 
     def rows(self) -> list[Row]:
-        """All rows so far that this bench asks for."""
         wanted = {*self.sizes, *(case.documents for case in parts_cases(self.sizes))}
         return [row for row in self.kept.rows.values() if row["documents"] in wanted]
 

@@ -51,8 +51,6 @@ _MANY, _FEW_ROUNDS, _MORE_ROUNDS = 10**6, 2, 6  # rounds of corpora from so many
 
 @dataclass(frozen=True)
 class ScaledModel:
-    """A model with the settings it is measured with."""
-
     settings: Mapping[str, Any]
     threaded: bool = False
     by_batches: bool = False
@@ -71,8 +69,6 @@ MODELS: Mapping[str, ScaledModel] = MappingProxyType(
 
 @dataclass(frozen=True)
 class ScaleCase:
-    """One measurement."""
-
     what: str
     documents: int
     model: str = ""
@@ -104,16 +100,13 @@ class ScaleCase:
 
     @property
     def topics(self) -> int:
-        """Topics of the documents, and of the model."""
         return LARGE_TOPICS if self.what == LARGE else TOPICS
 
     @property
     def words(self) -> int:
-        """Words of the vocabulary."""
         return LARGE_WORDS if self.what == LARGE else WORDS
 
     def corpus_in(self, folder: Path) -> Path:
-        """Where its documents lie on disk."""
         return folder / f"documents-{self.documents}-{self.words}"
 
 
@@ -213,7 +206,6 @@ class AnsweringParty:
         self._state: State = model.start(documents.vocabulary, np.random.default_rng(0))
 
     def answers(self, rounds: int) -> None:
-        """So many more rounds."""
         for number in range(len(self.seconds), len(self.seconds) + rounds):
             begun = time.process_time()
             took, vector = timed(partial(self._answer, number))
@@ -225,7 +217,6 @@ class AnsweringParty:
             self.updates.append(updated)
 
     def forget(self) -> None:
-        """Everything that the party remembers of its documents."""
         self._memory = {}
 
     def on_each_worker(self, documents: Any) -> None:
@@ -250,7 +241,6 @@ def _first_rows(block: Any) -> Any:
 
 
 def as_argument(case: ScaleCase) -> str:
-    """A case as the command line names it."""
     return json.dumps(asdict(case))
 
 
@@ -269,7 +259,6 @@ class Weighing:
         self.sums: list[Node] = []
 
     def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
-        """The results, in the order of the tasks."""
         self.question = len(packed("the question", work))
         for task in tasks:
             result: Any = work(task)
@@ -332,7 +321,6 @@ _KINDS = {BUILD: built, TEXT: built_from_text, ROUND: answered, PARTS: parts, LA
 
 
 def measured(case: ScaleCase, folder: Path) -> Row:
-    """The figures of one case."""
     return {**_KINDS[case.what](case, folder), "peak_mib": round(memory_now(), 1)}
 
 

@@ -198,7 +198,6 @@ def _rows(found: Sequence[Row]) -> list[Row]:
 
 
 def _tables(found: Sequence[Row]) -> dict[str, list[Row]]:
-    """For each corpus one line a system."""
     tables: dict[str, list[Row]] = {}
     for row in found:
         line: Row = {"system": NAMES[row["system"]], "seeds": row["seeds"]}
@@ -217,7 +216,6 @@ LEVEL = 0.98  # of the best package's F1 or mutual information is level with it
 
 
 def goals(found: Sequence[Row]) -> list[Row]:
-    """What was asked for, what was found, and whether it holds, for each corpus that was measured."""
     rows, by = [], {(row["corpus"], row["system"]): row for row in found}
     for corpus in CORPORA:
         ours = {system: by[corpus, system] for system in OURS if (corpus, system) in by}

@@ -110,7 +110,6 @@ ROUND = ("round: mask", "round: unmask")
 
 
 def _session(parties: int, length: int) -> tuple[MeasuredSession, dict[str, Array]]:
-    """A session that is set up, and each party's vector."""
     terms = Terms((Block("values", (length,)),), domain=Domain.INTEGER, reach=2**20)
     session = MeasuredSession(MaskedSum(), terms, parties, ROUNDS)
     return session, dict.fromkeys(session.members, np.arange(length) % 1000)

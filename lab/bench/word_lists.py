@@ -40,8 +40,6 @@ LARGEST, OWN_WORDS, DOCUMENTS = 10, 200_000, 20_000  # parties, words of each, d
 
 @dataclass(frozen=True)
 class Way:
-    """One way to come to the list."""
-
     profile: str
     vocabulary: Mapping[str, Any]
     epsilon: float = 0.0

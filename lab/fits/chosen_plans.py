@@ -60,7 +60,6 @@ def reproduce(
 
 
 def found(rows: Sequence[Row]) -> Row:
-    """The result of these rows."""
     read = "TagMyNews, M10, StackOverflow titles, SMS, docstrings of installed packages, 20 Newsgroups"
     about = {"corpus": read, "reproduction": "chosen-plans", "parties": PARTIES}
     return {**about, "tables": {"Kept": [kept(rows)]}, "rows": list(rows)}
@@ -77,7 +76,6 @@ def kept(rows: Sequence[Row]) -> Row:
 
 
 def row(key: Key) -> Row:
-    """What was promised of one plan, and what came."""
     train, judges = _documents(key["corpus"], key["documents"])
     answers = Answers(
         looks=("reader",), hide=("document",), parties=PARTIES, documents=len(train), purpose="explore", per_person=0
@@ -110,7 +108,6 @@ def promise(told: Mapping[str, Any], corpus: str) -> Row:
 
 
 def came(result: Mapping[str, Any], words: int, f1: float) -> Row:
-    """What came of it."""
     gain = result["baseline"]["gain"]["value"]
     return {"found": words, "ratio": round(exp(-gain), 4), "useful": result["useful"], "f1": round(f1, 4)}
 

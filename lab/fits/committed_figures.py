@@ -27,12 +27,10 @@ _AS = {"fortress": "dp-distributed", "open": _NO_NOISE, "masked_strict": _NO_NOI
 
 
 def shown() -> list[dict[str, Any]]:
-    """A row for each profile and each epsilon that was tried."""
     return [{**asdict(cost), "sources": list(cost.sources)} for name in profile_names() for cost in _costs_of(name)]
 
 
 def lists() -> list[dict[str, Any]]:
-    """A row for each way to a list of words that was measured."""
     figures = {row["case"]: row["ours"] for row in _rows(LISTS)}
     cases = [case.partition(":")[0] for case in figures if case.endswith(": words") and "parties of" not in case]
     return [

@@ -58,8 +58,6 @@ _SIZES = {
 
 @dataclass(frozen=True)
 class Point:
-    """One outcome: which model on which corpus, by which features."""
-
     corpus: str
     model: str
     features: Mapping[str, float]
@@ -74,7 +72,6 @@ class Point:
 
     @property
     def noised(self) -> bool:
-        """Whether a budget was spent."""
         return self.row["epsilon"] is not None
 
 

@@ -81,7 +81,6 @@ class ForecastTrial:
     seed: int = 0
 
     def key(self) -> dict[str, Any]:
-        """Its fields, for JSON."""
         return asdict(self)
 
 
@@ -101,7 +100,6 @@ class ForecastDocuments:
 
 
 def row(key: Key) -> Row:
-    """The row of one trial: how well it predicts and classifies, beside word frequencies."""
     trial = ForecastTrial(**key)
     documents = documents_of(trial.corpus, trial.documents, trial.words)
     model = model_of(trial)
@@ -122,7 +120,6 @@ def row(key: Key) -> Row:
 
 
 def model_of(trial: ForecastTrial) -> TopicModel:
-    """The model with the settings that a run under a budget has."""
     if trial.model == MOMENTS:
         return Moments(n_topics=trial.topics)
     if trial.model == LDA_COUNTS:
@@ -137,7 +134,6 @@ def model_of(trial: ForecastTrial) -> TopicModel:
 
 
 def rounds_of(trial: ForecastTrial, documents: int, words: int) -> int:
-    """How often the model asks."""
     if trial.model == MOMENTS:
         return 1
     if trial.model in (LDA_COUNTS, FACTORS) and trial.epsilon is None:
@@ -239,7 +235,6 @@ def known_of(words: tuple[str, ...]) -> tuple[Array, Array]:
 
 @cache
 def whole(name: str) -> Corpus:
-    """All documents of a corpus, over all their words."""
     return WHOLE[name]()
 
 
@@ -306,7 +301,6 @@ def points_of(rows: Sequence[Row]) -> list[Point]:
 
 
 def found(rows: Sequence[Row]) -> Row:
-    """The result of these rows."""
     points = points_of(rows)
     told = judged(points)
     tables = {

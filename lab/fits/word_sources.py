@@ -62,7 +62,6 @@ def reproduce(
 
 
 def found(rows: Sequence[Row]) -> Row:
-    """The result of these rows."""
     about = {"model": MOMENTS, "topics": TOPICS, "listed": LISTED, "judges": JUDGES}
     read = "TagMyNews, M10, docstrings of installed packages"
     return {"corpus": read, "reproduction": "word-sources", **about, "rows": list(rows)}

@@ -47,8 +47,6 @@ class Claim:
 
 @dataclass(frozen=True)
 class Findings:
-    """What follows from the rows of an experiment."""
-
     claims: Sequence[Claim]
     tables: Mapping[str, Sequence[Row]]
     plots: Sequence[Row] = ()

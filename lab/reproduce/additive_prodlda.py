@@ -47,7 +47,6 @@ class Case:
     epochs: int
 
     def read(self) -> Corpus:
-        """Returns its documents over their most frequent words."""
         return most_frequent(read_corpus(research_file(self.file)) if self.file else read_newsgroups(), WORDS)
 
 

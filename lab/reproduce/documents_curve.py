@@ -85,7 +85,6 @@ def drawn(documents: int) -> SyntheticNodes:
 
 
 def row(key: Key) -> Row:
-    """One federation: how well it predicts words, how near its topics are to the true ones, and what it cost."""
     drawn.cache_clear() if drawn.cache_info().currsize > 1 else None
     nodes = drawn(key["documents"])
     parties = {name: corpus.replace(**NO_ORDER) for name, corpus in nodes.train.items()}

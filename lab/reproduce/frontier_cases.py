@@ -41,7 +41,6 @@ class FrontierCase:
     judging: float = HELD_OUT
 
     def key(self) -> dict[str, Any]:
-        """Its fields, for JSON."""
         return asdict(self)
 
 
@@ -134,5 +133,4 @@ def frontier_corpora() -> Mapping[str, FrontierCorpus]:
 
 @cache
 def documents_of(name: str) -> JudgedDocuments:
-    """A corpus, read once in a process."""
     return frontier_corpora()[name].read()

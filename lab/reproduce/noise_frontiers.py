@@ -75,7 +75,6 @@ class Frontier:
 
     @cached_property
     def judged(self) -> JudgedDocuments:
-        """All documents over the public words."""
         return JudgedDocuments(self.raw, self.words)
 
     def reproduced(self, seeds: Sequence[int], epsilons: Sequence[float], on_progress: OnProgress | None = None) -> Row:
@@ -93,7 +92,6 @@ class Frontier:
         return {"reproduction": self.design.name, **facts, "rows": rows, "runs": list(runs), "plots": self._plots(rows)}
 
     def row(self, case: Case, seed: int) -> Row:
-        """One federation: trained, judged, and what its first party's ledger says."""
         model, form, epsilon = case
         design = self.design
         with tempfile.TemporaryDirectory() as place:

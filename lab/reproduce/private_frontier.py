@@ -118,7 +118,6 @@ def settings_of(case: FrontierCase, documents: int) -> Mapping[str, Any]:
 
 
 def row(key: Key) -> Row:
-    """The row of one case: trained, judged, and what it cost. What cannot be made here says why."""
     case = FrontierCase(**{name: value for name, value in key.items() if name != "settings"})
     documents = documents_of(case.corpus)
     try:

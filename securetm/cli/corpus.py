@@ -17,10 +17,7 @@ from securetm.settings import from_table, require
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from securetm.corpus.building import Embed
     from securetm.corpus.tokeniser import Tokeniser
-    from securetm.plans.schema import Plan
-    from securetm.stages import Stages
 
 _MB = 1 << 20
 
@@ -58,10 +55,18 @@ def build(
     for name in chosen:
         own = name.startswith("tokeniser.")
         require(own, "securetm corpus build", "--set", name, "must be a setting of the tokeniser, such as tokeniser.ngrams=2")
-    whole = None if plan is None else _plan_in(plan, chosen)
+    whole = None
+    if plan is not None:
+        from securetm.plans.recommend import whole_plan  # it brings the compiler of the models: 50 MB that documents may need
+
+        whole = whole_plan(plan, chosen)
     tokeniser = _tokeniser(chosen) if whole is None else whole.tokeniser.make()
     with to.bars() as bars:
-        embed = None if whole is None or embedding else _embed(whole, bars)
+        embed = None
+        if whole is not None and not embedding:
+            from securetm.federation.sources import embed_of
+
+            embed = embed_of(whole, bars)
         manifest = CorpusBuild(
             source,
             out,
@@ -188,20 +193,7 @@ def _tokeniser(settings: dict[str, str]) -> Tokeniser:
     return from_table(TokeniserChoice, {"markup": DROPPED, **own}, "[tokeniser]").make()
 
 
-def _plan_in(path: Path, chosen: Mapping[str, Any]) -> Plan:
-    from securetm.plans.recommend import whole_plan  # it brings the compiler of the models: 50 MB that documents may need
-
-    return whole_plan(path, chosen)
-
-
-def _embed(plan: Plan, bars: Stages) -> Embed | None:
-    from securetm.federation.sources import embed_of
-
-    return embed_of(plan, bars)
-
-
 def _show_manifest(facts: Mapping[str, Any], to: Console) -> None:
-    """What a corpus on disk holds: one row for each figure."""
     from securetm.reports.document import Table
     from securetm.reports.terminal import show
 

@@ -71,7 +71,6 @@ def attack_limit(report: BudgetReport, most: str) -> str:
 
 
 def all_tables(report: BudgetReport) -> tuple[document.Table, ...]:
-    """The report's own tables, then the epsilon by each accountant."""
     found = report.tables
     if report.by_accountant:
         rows = tuple((row.accountant, row.epsilon, row.means) for row in report.by_accountant)
@@ -89,12 +88,10 @@ def _bullet(mark: str, sentence: str, style: str) -> Table:
 
 
 def write_page(report: BudgetReport, path: Path) -> None:
-    """Writes the page."""
     write_report(path, page(report))
 
 
 def page(report: BudgetReport) -> str:
-    """The text of the page."""
     found = f"epsilon = {upward(report.epsilon)} per {report.unit} "
     beside = Words(f"delta = {upward_figure(report.delta)}, by {report.accountant}", "note")
     head = (

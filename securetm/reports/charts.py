@@ -224,7 +224,6 @@ def _dots(axes: Any, points: Sequence[tuple[float, float]], radius: float) -> No
 
 
 def _inline(drawn: str) -> str:
-    """What stands within the drawing, with the page's own letters and colours, and places to a tenth of a pixel."""
     begin = drawn.index("</defs>", drawn.index("<style")) + len("</defs>")
     inner = re.sub(_NEEDLESS, "", drawn[begin : drawn.rindex("</svg>")], flags=re.DOTALL)
     inner = re.sub(r'="[^"]*"', lambda found: re.sub(r"(\.\d)\d+", r"\1", found[0]).replace("\n", ""), inner)

@@ -55,7 +55,6 @@ def _titles(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def compared_table(rows: Sequence[Compared]) -> Table:
-    """The differences of two models on the same documents."""
     caption = "Paired bootstrap over documents. A difference is sure (bold) where its interval leaves zero out."
     cells: list[tuple[Cell, ...]] = []
     for one in rows:
@@ -67,7 +66,6 @@ def compared_table(rows: Sequence[Compared]) -> Table:
 
 
 def _short(ends: str) -> str:
-    """The range in few characters."""
     return f"≥ {ends.split()[0]}" if ends.endswith("or more") else ends.replace(" to ", "…")
 
 

@@ -113,7 +113,6 @@ _MOST_TOPICS = 20  # of a served model, on the terminal
 
 
 def live_picture(to: Console, facts: Callable[[], Mapping[str, Any]]) -> Live:
-    """Shows the facts until it is left, and leaves the last picture on the screen."""
     width = to.width
     return Live(console=to, refresh_per_second=_RATE, get_renderable=lambda: picture(facts(), width))
 
@@ -162,7 +161,6 @@ def _parties(facts: Mapping[str, Any], width: int) -> Table:
 
 
 def _figures(facts: Mapping[str, Any], width: int) -> Table:
-    """Names and values, two pairs a line where there is room."""
     table, pairs = Table.grid(padding=(0, 2)), list(figures(facts))
     beside = 2 if width >= _NARROW else 1
     for first in range(0, len(pairs), beside):
@@ -175,7 +173,6 @@ _AGAIN = 3  # seconds
 
 
 def status_page(facts: Mapping[str, Any]) -> str:
-    """The text of the page."""
     title = f"{facts['run']}: {headline(facts)}"
     again = 0 if facts["phase"] in (FINISHED, STOPPED) else _AGAIN
     told: dict[str, Any] = {"facts": facts, "figures": list(figures(facts)), "columns": COLUMNS, "rows": list(rows(facts))}
@@ -199,7 +196,6 @@ def status_pages(
 
 
 def party_figures(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Names and values of a party's status page."""
     yield "coordinator", "connected" if facts["connected"] else f"not connected: {facts['why_not'] or 'dialing'}"
     yield "round", f"{facts['round']:,} of {facts['rounds']:,} at most"
     for question, times in sorted(facts["answers"].items()):
@@ -214,7 +210,6 @@ def party_figures(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def status_panel(status: JoinStatus, seconds: float) -> Panel:
-    """The whole status on one panel."""
     if status.connected_to:
         link = Text.assemble(("● ", "green"), "connected to the coordinator")
     else:
@@ -236,7 +231,6 @@ def status_panel(status: JoinStatus, seconds: float) -> Panel:
 
 
 def spent_in_words(spent: Mapping[str, Any]) -> str:
-    """What was spent of each unit's budget, and what is left."""
     return sentence("federation.spent", spent)
 
 
@@ -259,7 +253,6 @@ class JoinScreen:
         self._live.stop()
 
     def show(self, status: JoinStatus) -> None:
-        """Draws the panel again."""
         self._live.update(status_panel(status, time.monotonic() - self._began))
 
 
@@ -280,7 +273,6 @@ def ended_panel(report: Mapping[str, Any]) -> Group:
 
 
 def preview_tables(shown: Mapping[str, Any]) -> Group:
-    """Everything on one screen."""
     head = Table.grid(padding=(0, 2))
     head.add_row("party", printable(f"{shown['party']}, data set {shown['data_set']} ({shown['documents']:,} documents)"))
     head.add_row("federation", printable(f"{shown['federation']}: {', '.join(shown['members'])}"))
@@ -297,6 +289,5 @@ def preview_tables(shown: Mapping[str, Any]) -> Group:
 
 
 def _engine(engine: Mapping[str, Any]) -> str:
-    """The engine and its settings, as the party's file has them."""
     settings = ", ".join(f"{name} = {value}" for name, value in engine.items() if name != "kind")
     return f"{engine['kind']}{settings and f' ({settings})'}; nothing that is sent says which"

@@ -23,7 +23,6 @@ from securetm.reports.texts import said, sentence
 
 
 def forecast_said(one: Forecast) -> str:
-    """The bands in words, or why there are none."""
     return sentence("forecast.bands", one)
 
 
@@ -82,7 +81,6 @@ def setting_said(one: Forecast) -> str:
 
 
 def notes(chosen: ForecastChoice) -> tuple[str, ...]:
-    """What would be better, how many documents it takes, and what stands behind the figures."""
     asked = chosen.asked
     best = best_said(chosen.best) if chosen.best is not None else ""
     by_length = [f"{verdict.value} for {length:g}" for length, verdict in chosen.by_length]
@@ -93,7 +91,6 @@ def notes(chosen: ForecastChoice) -> tuple[str, ...]:
 
 
 def best_said(best: Forecast) -> str:
-    """The settings of which most is expected."""
     return sentence("forecast.best", setting_said(best), best.verdict.value)
 
 

@@ -23,7 +23,6 @@ _ALONE = "default-src 'none'; base-uri 'none'; form-action 'none'"
 
 
 def in_html(document: Document) -> str:
-    """A document as a page."""
     marks = _trusted(in_comment(document.marks))
     facts = {"kind": document.kind, "document": document, "marks": marks}
     return page("document.html", document.title, ("page", "document"), foot=document.foot, **facts)
@@ -67,7 +66,6 @@ def _environment() -> Environment:
 
 
 def _trusted(text: str) -> Any:
-    """A text of our own that is markup already."""
     from markupsafe import Markup
 
     return Markup(text)  # noqa: S704  # no text of others comes here
@@ -84,5 +82,4 @@ def _on_each_sheet(foot: str) -> str:
 
 
 def _only(text: str) -> str:
-    """The source expression of a script or a style that must be this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

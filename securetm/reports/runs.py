@@ -39,7 +39,6 @@ def every_origin(result: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _named(one: Mapping[str, Any]) -> str:
-    """The input by its file's name or its own: the folders above a file are nobody else's affair."""
     shown = str(one["shown"])
     return PurePath(shown).name if PurePath(shown).is_absolute() else shown
 
@@ -150,12 +149,10 @@ _NAMES = {
 
 
 def runs_table(runs: Sequence[KeptRun]) -> Table:
-    """Two lines for each run; what is unfinished or cannot be read says so."""
     return table("run.runs", runs)
 
 
 def comparison_tables(compared: Mapping[str, Any]) -> tuple[Block, ...]:
-    """The settings that differ, and the figures of each group."""
     groups = compared["groups"]
     same_words = len({words for group in groups for words in group["words"]}) == 1
     shown = [one for one in COMPARED if (one.name != PERPLEXITY or same_words) and _known(groups, one.name)]
@@ -213,7 +210,6 @@ def show_sweep(found: Mapping[str, Any], to: Console) -> None:
 
 
 def write_sweep(found: Mapping[str, Any], path: Path) -> None:
-    """The same as a page."""
     figure = sweep_curves(found)
     sections = (Section("", _swept(found)), Section(figure.title, (figure, numbers_of(figure))))
     write_report(path, in_html(Document(f"One run for each value of {found['over']}", "", sections)))

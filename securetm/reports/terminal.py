@@ -45,7 +45,6 @@ class Screen(Console):
             yield part if part.control else part._replace(text=without_commands(part.text))
 
     def on_broken_pipe(self) -> None:
-        """Raises the error that rich would turn into an exit."""
         raise BrokenPipeError
 
 
@@ -81,7 +80,6 @@ def rendered(block: Any) -> Any:
 
 
 def show(blocks: Iterable[Block | Document], to: Console) -> None:
-    """Prints one block after another."""
     for block in blocks:
         to.print(rendered(block))
 
@@ -120,7 +118,6 @@ def _cell(cell: Cell) -> Text:
 
 
 def line_text(line: Line, style: str = "") -> Text:
-    """A line for the terminal."""
     parts = ((one.text.replace("\N{NO-BREAK SPACE}%", "%"), STYLES.get(one.kind, style)) for one in words_of(line))
     return Text.assemble(*parts)  # a space that does not break would break the word before it
 
@@ -160,6 +157,5 @@ class Bars:
         self._task = self._progress.add_task(title, total=total)
 
     def step(self, done: int) -> None:
-        """Shows how many steps are done."""
         if self._task is not None:
             self._progress.update(self._task, completed=done)

@@ -131,7 +131,6 @@ def capital(text: str) -> str:
 
 
 def listed(parts: Any) -> str:
-    """Parts of a sentence, whatever holds them."""
     return wording.listed(tuple(parts))
 
 

@@ -49,8 +49,6 @@ class MappedDocument(NamedTuple):
 
 @dataclass(frozen=True)
 class DocumentsBehind:
-    """The strongest documents of each topic, at one party."""
-
     whose: str
     shares: Array  # of each topic in all of these documents
     in_order: bool  # whether words are in reading order
@@ -326,7 +324,6 @@ def _trained_by(result: Mapping[str, Any], model_only: bool) -> str:
 
 
 def _spent(result: Mapping[str, Any]) -> str:
-    """The most that this run spent of any party's budget."""
     given = result["spent"]
     spends = [one for one in (given if isinstance(given, list) else [given]) if one and one["epsilon"] is not None]
     if not spends:
@@ -412,7 +409,6 @@ def write_topic_page(shown: ShownTopics, path: Path) -> None:
 
 
 def topic_page(shown: ShownTopics) -> str:
-    """The text of the page."""
     everywhere, logs = logarithms(overall(shown.topics, shown.shares)), logarithms(shown.topics)
     heat, left_out = _heat(shown) if shown.by_party else ([], "")
     parties = [(f"party {at}", f"share at {name}") for at, name in enumerate(shown.by_party) if at < _FEW_PARTIES]
@@ -448,7 +444,6 @@ def _of_noise(shown: ShownTopics) -> str:
 
 
 def _top_words(shown: ShownTopics, topic: int, first: Array) -> list[tuple[str, bool]]:
-    """A topic's first words, and whether each stands above the noise."""
     above = shown.above_noise
     return [(shown.vocabulary[word], above is None or bool(above[topic, word])) for word in first]
 

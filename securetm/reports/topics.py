@@ -177,7 +177,6 @@ _CAPTION = (
 
 
 def moved_table(moved: Sequence[Mapping[str, Any]], topics: Sequence[Sequence[str]], labels: Mapping[int, str]) -> Table:
-    """A row for each topic: how far it moved, and which words came and went."""
     rows = tuple(
         (
             str(row["topic"] + 1),

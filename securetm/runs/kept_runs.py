@@ -94,7 +94,6 @@ def kept_cache() -> Path | None:
 
 
 def delete_cache(folder: Path) -> None:
-    """Deletes the cache."""
     with refused_as(FileNotWritten, folder):
         shutil.rmtree(folder)
 

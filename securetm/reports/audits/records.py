@@ -58,7 +58,6 @@ def write_record(audit: Audit, folder: Path, examples: int) -> Path:
 
 
 def read_record(path: Path) -> Audit:
-    """The audit in that file, or the only one in the folder of a run."""
     path = _only_one(path) if path.is_dir() else path
     folder = path.resolve().parent.parent
     if path.resolve().parent.name == AUDITS:  # the run's digests cover its audits
@@ -91,7 +90,6 @@ def _only_one(folder: Path) -> Path:
 
 
 def _audit(content: Any) -> Audit:
-    """The record in that content, checked."""
     audit = with_findings(content, Audit, COMPUTED)
     empty = "must not be empty, because every plan tries something"
     require(bool(audit.findings or audit.refusals), "the file", "findings", (), empty)

@@ -83,12 +83,10 @@ _NOTHING = ("nothing is noted",)
 
 
 def write_audit(audit: Audit, path: Path, examples: int) -> None:
-    """Writes the page, for its owner alone if it quotes documents."""
     write_report(path, audit_page(audit, examples), private=quotes(audit, examples))
 
 
 def write_summary(audit: Audit, path: Path, examples: int) -> None:
-    """Writes the summary, for its owner alone if it quotes documents."""
     write_report(path, summary(audit, examples), private=quotes(audit, examples))
 
 
@@ -96,7 +94,6 @@ def write_summary(audit: Audit, path: Path, examples: int) -> None:
 
 
 def findings_table(findings: Iterable[Numbered]) -> Table:
-    """A row for each finding."""
     columns = ("no.", "verdict", "attack and effort", "reached, with its interval", "compared with", "claim, profile and model")
     return Table(columns, tuple((str(number), *_finding(finding)) for number, finding in findings), upright=2)
 
@@ -118,7 +115,6 @@ def _verdict(finding: Finding) -> Words:
 
 
 def counts_table(audit: Audit) -> Table:
-    """The number of findings by kind and verdict."""
     kinds = {
         "claims of a profile": [f for f in audit.findings if f.is_claim],
         "what no profile claims": [f for f in audit.findings if not f.about.claimed and not f.attempt.baseline],
@@ -130,7 +126,6 @@ def counts_table(audit: Audit) -> Table:
 
 
 def meaning_table() -> Table:
-    """What each verdict means."""
     return table("audit.meanings", {f"{MARKS[one]} {one}": meaning for one, meaning in MEANING.items()})
 
 
@@ -184,7 +179,6 @@ def _on_screen(audit: Audit, examples: int) -> Iterator[Any]:
 
 
 def summary(audit: Audit, examples: int) -> str:
-    """The audit as a short text, like a model card."""
     intent = "A leakage audit: real runs were attacked with what their adversaries saw, to refute what is claimed of them."
     limits = tuple(dict.fromkeys(f"{f.about.title}: {limit}" for f in audit.findings for limit in f.about.limits))
     methods = tuple(dict.fromkeys(f"{f.about.title}: {f.about.citation}" for f in audit.findings if f.about.citation))
@@ -290,7 +284,6 @@ def _link(number: int) -> Words:
 
 
 def _group(several: Sequence[Numbered], examples: int, *, unfolded: bool) -> Iterator[Block]:
-    """What one adversary found."""
     threats = several[0][1].attempt.threat_model
     if threats in threat_model_names():
         yield Paragraph(f"{read_threat_model(threats).title}.")
@@ -343,7 +336,6 @@ def _detail(number: int, finding: Finding, examples: int, *, unfolded: bool) -> 
 
 
 def _measures(finding: Finding) -> Iterator[Block]:
-    """The result and all other measures, as bars and as numbers."""
     more = [one for one in finding.outcome.beside if one.value is not None]
     own = finding.outcome.measured
     yield Heading("What was measured", 4)
@@ -405,8 +397,6 @@ _SMALL = 0.1  # smaller shares have an axis of their own, or they could not be d
 
 @dataclass(frozen=True)
 class Result:
-    """One line of a chart: a label, a result, and what it is compared with."""
-
     label: tuple[Line, ...]
     measured: Measured
     by_chance: float | None
@@ -419,7 +409,6 @@ def result_of(finding: Finding, label: tuple[Line, ...]) -> Result:
 
 
 def bars(results: Sequence[Result], *, explained: bool = True) -> Iterator[Bars]:
-    """Results on one axis for each scale: shares, small shares, epsilons, other numbers."""
     kinds = [_kind(one, results) for one in results]
     for scale, small in dict.fromkeys(kinds):
         group = [one for one, own in zip(results, kinds, strict=True) if own == (scale, small)]

@@ -38,7 +38,6 @@ _KEPT_BY_REFUSING = ("cannot speak for a party", "cannot show parties different 
 
 
 def kept_evidence(profile: str, folder: Path, model: str = "") -> list[Evidence]:
-    """What is kept of trials of this profile, with this model or with any."""
     wanted = f"{escaped(profile)}--{escaped(model) or '*'}.json"
     return [read_evidence(path) for path in sorted(folder.glob(wanted))]
 
@@ -70,7 +69,6 @@ def _trials_of(plan: str) -> Mapping[str, Trial]:
 
 
 def refusal_facts(profile: str, folder: Path) -> dict[str, Any]:
-    """What is kept of one profile's refusals, as plain data; empty if nothing is."""
     kept = refusals_of(profile, folder)
     if kept is None:
         return {}

@@ -63,7 +63,6 @@ def limit_of(sources: ReportSources, right: float | None) -> str:
 
 
 def spent_in_words(sources: ReportSources, right: float | None) -> tuple[str, ...]:
-    """What this run spent, what all runs did, and what follows for a guess and for a person."""
     paid, budget = sources.paid, sources.profile.budget
     if budget is None or not paid:
         return said("annex.spent", None)
@@ -97,7 +96,6 @@ _WITH_REASON = re.compile(r"the attack “(?P<title>.*)” \(\w+\): (?P<why>.+)"
 
 
 def signed_report(sources: ReportSources) -> SignedReport:
-    """All facts of the page."""
     profile, audits = sources.profile, [audit for audit, _ in sources.audits]
     claims = claims_of(profile, sources.cohort)
     threats = read_threat_model(profile.threat_model)
@@ -165,7 +163,6 @@ def _parties(sources: ReportSources) -> tuple[PartyFacts, ...]:
 
 
 def _headline(answers: Sequence[QuestionAnswer], audits: Sequence[Audit]) -> str:
-    """Counts what was tried on this run, and how the five questions stand."""
     counts = Counter(one.standing for one in answers)
     own = Counter(one.standing for audit in audits for one in audit.findings if not one.attempt.baseline)
     return sentence("annex.headline", *([(one, of[one]) for one in STANDINGS if of[one]] for of in (counts, own)))
@@ -192,7 +189,6 @@ def _not_tried(sources: ReportSources, audits: Sequence[Audit], answers: Sequenc
 
 
 def annex(report: SignedReport) -> Document:
-    """The annex in words."""
     made = f"; {report.made}" if report.made else ""
     subtitle = f"Run “{report.run}”, protection “{report.profile}”{made}. Software: securetm {report.software}."
     conditions = [one.follows.partition(": ")[2] for one in report.rules if one.applies and ": " in one.follows]

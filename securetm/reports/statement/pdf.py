@@ -49,7 +49,6 @@ def check_library() -> None:
 
 
 def in_pdf(paper: Document) -> bytes:
-    """The file."""
     check_library()
     if paper.kind != "sheet":
         return _written(paper, _USUAL)
