@@ -68,11 +68,11 @@ def fits(key: Key, only: Sequence[str], where: str) -> bool:
     if unknown := wanted.keys() - key.keys():
         problem = f"must be FIELD=VALUE with one of the fields {', '.join(key)}"
         raise BadSetting(where, "--only", ", ".join(sorted(unknown)), problem)
-    return all(_shown(key[field]) in values for field, values in wanted.items())
-
-
-def _shown(value: Any) -> str:
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    said = {
+        name: "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        for name, value in key.items()
+    }
+    return all(said[name] in values for name, values in wanted.items())
 
 
 def made(

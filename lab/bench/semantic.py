@@ -75,7 +75,9 @@ def bench(
     for key in told(keys, on_progress):
         try:
             if key not in kept:
-                kept.add(key, _piece(key))
+                corpus = labelled(key["corpus"], key["documents"])
+                topics, facts_of = _ours(corpus, key) if key["system"] in OURS else _theirs(key)
+                kept.add(key, {**judged(corpus, topics), **facts_of})
             pieces.append({**key, **kept[key]})
         except PeerMissing as reason:
             missing.append(str(reason))
@@ -105,12 +107,6 @@ def source_of_models() -> str:
 
 
 # ---- one fit -----------------------------------------------------------------------------------------------------------
-
-
-def _piece(key: Key) -> Row:
-    corpus = labelled(key["corpus"], key["documents"])
-    found, facts = _ours(corpus, key) if key["system"] in OURS else _theirs(key)
-    return {**judged(corpus, found), **facts}
 
 
 @cache
@@ -154,16 +150,16 @@ def _compile(system: str) -> None:
     _federated(Corpus.from_strings(texts, embed=TextEmbedder().embed), system, 0)
 
 
+@cache
+def _packages(name: str, documents: int | None) -> SemanticPackages:
+    return SemanticPackages(labelled(name, documents), TOPICS, WORDS)
+
+
 def _theirs(key: Key) -> tuple[Topics, Row]:
     packages = _packages(key["corpus"], key["documents"])
     said, shares, hard = packages.fitted(key["system"], key["seed"])
     topics = Topics(shares, hard, said.pop("words"))
     return topics, {name: round(value, 2) if isinstance(value, float) else value for name, value in said.items()}
-
-
-@cache
-def _packages(name: str, documents: int | None) -> SemanticPackages:
-    return SemanticPackages(labelled(name, documents), TOPICS, WORDS)
 
 
 # ---- all of them side by side --------------------------------------------------------------------------------------------

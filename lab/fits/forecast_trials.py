@@ -172,17 +172,11 @@ def _started(model: TopicModel, documents: ForecastDocuments, trial: ForecastTri
     known: PublicKnowledge = public_knowledge(documents.vectors, trial.topics, documents.shares)
     if trial.model not in _STARTED:
         return model.started(words, known, rng)
-    return model.started(words, _asked_first(documents, trial, known if trial.model == STARTED else None, rng), rng)
-
-
-def _asked_first(
-    documents: ForecastDocuments, trial: ForecastTrial, known: PublicKnowledge | None, rng: np.random.Generator
-) -> PublicKnowledge:
-    """What the noised answer to the question of `moments` says."""
-    before, words = TopicsBefore(trial.topics), documents.train.vocabulary
+    # what the noised answer to the question of `moments` says
+    before = TopicsBefore(trial.topics)
     noise = noise_of_start(trial.epsilon, DELTA, USUAL_START) if trial.epsilon is not None else 0.0
     exact = exact_sum(before.question(len(words), 0.0), documents.train, rng, LONGEST)
-    return before.found(words, noised(exact, noise, rng), known)
+    return model.started(words, before.found(words, noised(exact, noise, rng), known if trial.model == STARTED else None), rng)
 
 
 # ---- documents ---------------------------------------------------------------------------------------------------------
@@ -209,21 +203,24 @@ def _made_up(name: str, documents: int, words: int) -> ForecastDocuments:
 def _chosen(name: str, documents: int, words: int) -> ForecastDocuments:
     """Some documents of a corpus over its own frequent words or those of general English, and public vectors of these."""
     corpus = whole(name.removesuffix(GENERAL_WORDS))
-    chosen = _words_for(name, corpus, words)
+    if name.endswith(GENERAL_WORDS):
+        chosen = frequent_words("en", words, Tokeniser(), _MOST_SHARE)
+    else:
+        others = _WORDS_OF_OTHERS.get(name)
+        chosen = tuple(sorted(public_words(words, of=others) if others else prune(corpus, max_words=words)))
     counted = corpus.project(chosen)
     counted = counted.select(np.flatnonzero(counted.lengths() >= 2))
     order = np.random.default_rng(0).permutation(len(counted))
     judges, rest = order[:_JUDGES], order[_JUDGES : _JUDGES + documents]
-    vectors, shares = _vague(chosen) if name == MANY else known_of(chosen)
+    if name == MANY:  # some of the made-up words
+        made = _many_words()
+        places = {word: n for n, word in enumerate(made.train["node-1"].vocabulary)}
+        at = [places[word] for word in chosen]
+        vectors, shares = vague_vectors(made.beta)[at], _vague_shares(made.beta)[at]
+        shares = shares / shares.sum()
+    else:
+        vectors, shares = known_of(chosen)
     return ForecastDocuments(counted.select(np.sort(rest)), counted.select(np.sort(judges)), vectors, shares)
-
-
-def _words_for(name: str, corpus: Corpus, words: int) -> tuple[str, ...]:
-    """Frequent words of general English, or of two other corpora, or of the corpus itself."""
-    if name.endswith(GENERAL_WORDS):
-        return frequent_words("en", words, Tokeniser(), _MOST_SHARE)
-    others = _WORDS_OF_OTHERS.get(name)
-    return tuple(sorted(public_words(words, of=others) if others else prune(corpus, max_words=words)))
 
 
 def known_of(words: tuple[str, ...]) -> tuple[Array, Array]:
@@ -238,21 +235,20 @@ def whole(name: str) -> Corpus:
     return WHOLE[name]()
 
 
+@cache
+def with_judges(name: str, most: int, judges: int) -> tuple[Corpus, Corpus]:
+    """So many documents to train on, or all that are there, and others that judge the topics; over all their words."""
+    corpus = whole(name)
+    order = np.random.default_rng(0).permutation(len(corpus))
+    return corpus.select(np.sort(order[judges : judges + most])), corpus.select(np.sort(order[:judges]))
+
+
 def _vague_shares(topics: Array) -> Array:
     """Frequencies that are off as those of general texts are."""
     found = topics.sum(axis=0) * np.random.default_rng(9).lognormal(0.0, 1.0, topics.shape[1])
     least = np.maximum(found / found.sum(), 1e-7)
     shares: Array = least / least.sum()
     return shares
-
-
-def _vague(words: tuple[str, ...]) -> tuple[Array, Array]:
-    """Vectors and frequencies of some of the made-up words."""
-    made = _many_words()
-    places = {word: n for n, word in enumerate(made.train["node-1"].vocabulary)}
-    chosen = [places[word] for word in words]
-    shares = _vague_shares(made.beta)[chosen]
-    return vague_vectors(made.beta)[chosen], shares / shares.sum()
 
 
 def _over_many_words() -> Corpus:

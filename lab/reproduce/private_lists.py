@@ -59,14 +59,22 @@ def reproduce(on_progress: OnProgress | None = None, keep: Path | None = None, w
 def _row(key: Key) -> Row:
     _, parties = _parties()
     members, others = _sides(parties)
-    words = members.vocabulary if key["list"] == EXACT else _selected(members, key["epsilon"])
+    words = members.vocabulary
+    if key["list"] != EXACT:  # those that noised sums over the members show
+        there = POLICIES[POLICY].found(_held(members), noise_of(key["epsilon"]), np.random.default_rng(SEED))
+        words = tuple(members.vocabulary[n] for n in np.flatnonzero(there))
     words = prune(members, max_words=len(words)) if key["list"] != SELECTED else words
     return {"words": len(words), **_by_list(members, others, words), **_by_model(parties, others, words)}
 
 
 @cache
 def _parties() -> tuple[Corpus, dict[str, Corpus]]:
-    corpus = _corpus()
+    if not newsgroups_file():
+        subjects = (own.replace(labels=np.full(len(own), name)) for name, own in docstring_parties().items())
+        whole = Corpus.concat(list(subjects), name=INSTEAD)
+    else:
+        whole = read_corpus(research_file(PUBLIC[0])).replace(name="TagMyNews")
+    corpus = whole.select(np.sort(np.random.default_rng(SEED).permutation(len(whole))[:DOCUMENTS]))
     return corpus, dealt_out(corpus, PARTIES)
 
 
@@ -77,24 +85,8 @@ def _sides(parties: Mapping[str, Corpus]) -> tuple[Corpus, Corpus]:
     return members, others
 
 
-def _corpus() -> Corpus:
-    if not newsgroups_file():
-        subjects = (own.replace(labels=np.full(len(own), name)) for name, own in docstring_parties().items())
-        whole = Corpus.concat(list(subjects), name=INSTEAD)
-    else:
-        whole = read_corpus(research_file(PUBLIC[0])).replace(name="TagMyNews")
-    order = np.random.default_rng(SEED).permutation(len(whole))[:DOCUMENTS]
-    return whole.select(np.sort(order))
-
-
 def _held(documents: Corpus) -> Any:
     return sparse.csr_array(documents.counts > 0, dtype=np.float64)
-
-
-def _selected(members: Corpus, epsilon: float) -> tuple[str, ...]:
-    """The words that noised sums over the members show."""
-    there = POLICIES[POLICY].found(_held(members), noise_of(epsilon), np.random.default_rng(SEED))
-    return tuple(members.vocabulary[n] for n in np.flatnonzero(there))
 
 
 def _by_list(members: Corpus, others: Corpus, words: Sequence[str]) -> Row:

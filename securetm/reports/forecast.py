@@ -63,7 +63,8 @@ def show_forecast(chosen: ForecastChoice, to: Console, warnings: Sequence[str] =
         (
             tried_as(one.setting),
             f"{one.setting.rounds or '?'}",
-            *(_range(one.held_out), _range(one.classification), _chance(one)),
+            *(_range(one.held_out), _range(one.classification)),
+            "?" if one.chance is None else f"{100 * one.chance:.0f} %",
             (Words(one.verdict.value, _STYLES[one.verdict]),),
         )
         for one in chosen.each
@@ -92,10 +93,6 @@ def notes(chosen: ForecastChoice) -> tuple[str, ...]:
 
 def best_said(best: Forecast) -> str:
     return sentence("forecast.best", setting_said(best), best.verdict.value)
-
-
-def _chance(one: Forecast) -> str:
-    return "?" if one.chance is None else f"{100 * one.chance:.0f} %"
 
 
 def _range(band: Band | None) -> str:

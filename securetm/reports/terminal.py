@@ -14,7 +14,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from securetm.foreign_text import without_commands
-from securetm.reports.document import Block, Cell, Document, Items, Line, Paragraph, Reply, Section, Table, lines_of, words_of
+from securetm.reports.document import Block, Document, Items, Line, Paragraph, Reply, Section, Table, lines_of, words_of
 from securetm.reports.files import StandardOutput
 
 WIDEST = 110  # a longer line is hard to read
@@ -102,7 +102,11 @@ def rich_table(table: Table, **style: Any) -> RichTable:
     shown = titled(Text(table.title), *columns, caption=Text(table.caption), **style)
     for row in table.rows:
         below = tuple(line for cell in row[upright:] for line in lines_of(cell))
-        shown.add_row(*(_cell(one) for one in (*row[:upright], *([below] if below else []))))
+        cells = []
+        for cell in (*row[:upright], *([below] if below else [])):
+            first, *rest = lines_of(cell)
+            cells.append(Text("\n").join([line_text(first), *(line_text(line, "dim") for line in rest)]))
+        shown.add_row(*cells)
     return shown
 
 
@@ -110,11 +114,6 @@ def titled(title: str | Text, *columns: Column | str, caption: str | Text = "", 
     """An empty table with bold heads; title and caption stand on the left."""
     style = {"header_style": "bold", "title_justify": "left", "caption_justify": "left", **style}
     return RichTable(*columns, title=title or None, caption=caption or None, **style)
-
-
-def _cell(cell: Cell) -> Text:
-    first, *rest = lines_of(cell)
-    return Text("\n").join([line_text(first), *(line_text(line, "dim") for line in rest)])
 
 
 def line_text(line: Line, style: str = "") -> Text:

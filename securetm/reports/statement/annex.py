@@ -26,7 +26,6 @@ from securetm.reports.statement.questions import (
     QuestionAnswer,
     RoleFacts,
     SignedReport,
-    Tried,
     answered,
     asked_by_regulators,
     in_words,
@@ -106,6 +105,8 @@ def signed_report(sources: ReportSources) -> SignedReport:
     asked = (answered(one, attempts, claims, active=active, limit=limit, weak=weak, lies=lies) for one in QUESTIONS)
     answers, parties = with_what_one_can(tuple(asked)), _parties(sources)
     rules = rules_for(answers, profile, parties, right)
+    own = (one.standing for audit in audits for one in audit.findings if not one.attempt.baseline)
+    counts = Counter(one.standing for one in answers), Counter(own)  # of the five questions, and of what was tried on this run
     simulated = "a simulation on one machine: whoever owned that machine could read everything"
     digests = {
         "run": sources.run_digest,
@@ -135,7 +136,7 @@ def signed_report(sources: ReportSources) -> SignedReport:
         recorded=said("annex.recorded", sources, CHANNELS),
         spent=(*spent_in_words(sources, right), *sources.before),
         answers=answers,
-        headline=_headline(answers, audits),
+        headline=sentence("annex.headline", *([(one, of[one]) for one in STANDINGS if of[one]] for of in counts)),
         not_tried=tuple(_not_tried(sources, audits, answers)),
         not_promised=threats.out_of_scope,
         rules=rules,
@@ -160,12 +161,6 @@ def _parties(sources: ReportSources) -> tuple[PartyFacts, ...]:
         lasting = paid and not own.get("trial", False)
         found.append(PartyFacts(name, fingerprint_of(key) if key else "", *figures, lasting=lasting))
     return tuple(found)
-
-
-def _headline(answers: Sequence[QuestionAnswer], audits: Sequence[Audit]) -> str:
-    counts = Counter(one.standing for one in answers)
-    own = Counter(one.standing for audit in audits for one in audit.findings if not one.attempt.baseline)
-    return sentence("annex.headline", *([(one, of[one]) for one in STANDINGS if of[one]] for of in (counts, own)))
 
 
 def _not_tried(sources: ReportSources, audits: Sequence[Audit], answers: Sequence[QuestionAnswer]) -> tuple[str, ...]:
@@ -214,14 +209,12 @@ def bind(made: Document, statement: str, day: str) -> Document:
 
 def _reply(answer: QuestionAnswer) -> Reply:
     limits = tuple(filter(None, (answer.limit, answer.beside)))
-    tried = tuple(map(_in_words, answer.tried)) or said("annex.nowhere")
-    return Reply(answer.question, answer.standing, answer.short, (answer.sentence, *limits, *tried))
-
-
-def _in_words(tried: Tried) -> str:
-    """Where it was tried, what came out with its interval, how much was tried there, and how the other attempts ended."""
-    counts = Counter(tried.counts or {tried.standing: 1})
-    counts[tried.standing] -= 1
-    succeeded = counts[BROKEN] + counts[OPEN]
-    ended = (succeeded, "succeeded, too"), (counts[HELD], "did not succeed"), (counts[NOT_TESTED], "taught nothing")
-    return sentence("annex.tried", tried, plain_reason(tried.why), [one for one in ended if one[0]])
+    tried = []
+    for one in answer.tried:  # where, what came out with its interval, how much was tried, and how the other attempts ended
+        counts = Counter(one.counts or {one.standing: 1})
+        counts[one.standing] -= 1
+        succeeded = counts[BROKEN] + counts[OPEN]
+        ended = (succeeded, "succeeded, too"), (counts[HELD], "did not succeed"), (counts[NOT_TESTED], "taught nothing")
+        tried.append(sentence("annex.tried", one, plain_reason(one.why), [each for each in ended if each[0]]))
+    told = (answer.sentence, *limits, *(tried or said("annex.nowhere")))
+    return Reply(answer.question, answer.standing, answer.short, told)

@@ -398,19 +398,18 @@ def asked_by_regulators(findings: Sequence[Finding]) -> tuple[CriterionFacts, ..
     outcomes = {(one.criterion, one.scope): one.outcome for one in anonymity_of(made)}
     if not outcomes:
         return ()
-    places = ((criterion, scope) for criterion in CRITERIA for scope in SCOPES)
-    return tuple(_facts(criterion, scope, outcomes[criterion, scope], made) for criterion, scope in places)
-
-
-def _facts(criterion: str, scope: str, outcome: str, findings: Sequence[Finding]) -> CriterionFacts:
-    """The outcome with the largest figure that stands behind it."""
-    told = [one for one in bearing_on(findings, criterion, scope) if outcome_of(one) != NOT_TRIED]
-    if not told:
-        return CriterionFacts(criterion, scope, NOT_TRIED)
-    worst = max((one for one in told if outcome_of(one) == outcome), key=_rank)
-    found = worst.outcome.measured
-    said = (worst.about.title, plain_measure(found.measure), figure(found), found.value)
-    return CriterionFacts(criterion, scope, outcome, *said, len(told), ideal(worst))
+    facts = []
+    for criterion, scope in ((criterion, scope) for criterion in CRITERIA for scope in SCOPES):
+        told = [one for one in bearing_on(made, criterion, scope) if outcome_of(one) != NOT_TRIED]
+        if not told:
+            facts.append(CriterionFacts(criterion, scope, NOT_TRIED))
+            continue
+        outcome = outcomes[criterion, scope]  # with the largest figure that stands behind it
+        worst = max((one for one in told if outcome_of(one) == outcome), key=_rank)
+        found = worst.outcome.measured
+        said_of = (worst.about.title, plain_measure(found.measure), figure(found), found.value)
+        facts.append(CriterionFacts(criterion, scope, outcome, *said_of, len(told), ideal(worst)))
+    return tuple(facts)
 
 
 def _rank(finding: Finding) -> tuple[bool, float]:
