@@ -130,15 +130,15 @@ def _sha256(path: Path) -> str:
 def read_newsgroups(tokeniser: Tokeniser | None = None) -> Corpus:
     """All documents over all their words; docstrings come without stop words, whatever the tokeniser."""
     if _instead():
-        return _docstrings()
+        return docstrings()
     return read_corpus(research_file(FILE), tokeniser=tokeniser)
 
 
 @cache
-def _docstrings() -> Corpus:
+def docstrings(called: str = INSTEAD) -> Corpus:
     """One corpus, with the package of each document as its label."""
     parts = [part.replace(labels=np.full(len(part), name)) for name, part in docstring_parties().items()]
-    return Corpus.concat(parts, name=INSTEAD)
+    return Corpus.concat(parts, name=called)
 
 
 def by_subject(raw: Corpus) -> dict[str, Corpus]:
@@ -157,7 +157,7 @@ def public_words(most: int, of: str = FILE) -> tuple[str, ...]:
     For docstrings there are no others, and the list is of their own words.
     """
     if _instead():
-        return prune(_docstrings(), max_words=most)
+        return prune(docstrings(), max_words=most)
     others = [name for name in (FILE, *PUBLIC) if name != of]
     return prune(Corpus.concat([read_corpus(research_file(name)) for name in others]), max_words=most)
 

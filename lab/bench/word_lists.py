@@ -59,7 +59,11 @@ WAYS: Mapping[str, Way] = {
 
 def bench(on_progress: OnProgress | None = None) -> Row:
     """The words, seconds and bytes of each way, and of the largest blind list."""
-    corpus, rows = _corpus(), []
+    if newsgroups_file():
+        corpus = read_corpus(research_file(FILE)).replace(name="20 Newsgroups")
+    else:
+        corpus = Corpus.concat(list(docstring_parties().values()), name=INSTEAD)
+    rows = list[Row]()
     parties = dealt_out(corpus, PARTIES)
     for case in told([*WAYS, ""], on_progress):
         rows += _costs(case, _plan(WAYS[case]), parties) if case else _largest()
@@ -151,9 +155,3 @@ def _many_words(party: int) -> Corpus:
     return Corpus(
         HeldDocuments(counts, words, np.arange(DOCUMENTS, dtype=np.uint64) + np.uint64(party << 32)), f"party {party}"
     )
-
-
-def _corpus() -> Corpus:
-    if not newsgroups_file():
-        return Corpus.concat(list(docstring_parties().values()), name=INSTEAD)
-    return read_corpus(research_file(FILE)).replace(name="20 Newsgroups")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +30,13 @@ from lab.fits.forecast import (
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import OnProgress, Row, committed
 from lab.reproduce.contenders import DELTA, MOMENTS, PLAIN, PUBLIC, STARTED, STARTED_PLAIN
-from lab.research_corpora import FILE, M10, SMS, public_words, read_newsgroups, research_file
+from lab.research_corpora import FILE, M10, SMS, docstrings, public_words, read_newsgroups, research_file
 from lab.research_corpora import PUBLIC as FILES
 from lab.synthetic_documents import LdaNodes, SyntheticNodes, lda_nodes
 from lab.training import exact_sum, noised
 from lab.training import trained as trained_further
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.public_words import frequent_words, public_shares
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser, prune
@@ -263,11 +262,6 @@ def _many_words() -> SyntheticNodes:
     return lda_nodes(replace(size, documents=14_000, validation_documents=1, shortest=15, longest=75), seed=9)
 
 
-def _docstrings() -> Corpus:
-    parts = [part.replace(labels=np.full(len(part), party)) for party, part in docstring_parties().items()]
-    return Corpus.concat(parts, name=DOCSTRINGS)
-
-
 def _read(file: str) -> Callable[[], Corpus]:
     return lambda: read_corpus(research_file(file))
 
@@ -276,7 +270,7 @@ _WORDS_OF_OTHERS = {NEWS_POSTS: FILE, SNIPPETS: FILES[0]}
 WHOLE: Mapping[str, Callable[[], Corpus]] = {
     NEWS_POSTS: read_newsgroups,
     SNIPPETS: _read(FILES[0]),
-    DOCSTRINGS: _docstrings,
+    DOCSTRINGS: partial(docstrings, DOCSTRINGS),
     PAPERS: _read(M10),
     MANY: _over_many_words,
     TITLES: _read(FILES[1]),

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from dp_accounting import GaussianDpEvent

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment

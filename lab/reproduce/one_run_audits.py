@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.federations import begun
+from lab.federations import begun, dealt_out
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import OnProgress, Row
 from lab.research_corpora import most_frequent, read_newsgroups
@@ -38,7 +38,6 @@ from securetm.auditing.recorded import questions_of, view_of
 from securetm.auditing.verdicts import corrected
 from securetm.auditing.views import NotTestable
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.partitions import equal
 from securetm.federation.folder import RunFolder
 from securetm.federation.simulation.result import spent_by
 from securetm.federation.simulation.simulation import train
@@ -131,7 +130,7 @@ def _documents(documents: int, words: int) -> tuple[Mapping[str, Corpus], tuple[
     """So many documents of 20 Newsgroups in the most frequent words, among the parties."""
     raw = most_frequent(read_newsgroups(), words)
     some = raw.select(np.random.default_rng(0).permutation(len(raw))[:documents])
-    return {f"party {n + 1}": part for n, part in enumerate(equal(some, PARTIES, seed=0).values())}, some.vocabulary
+    return dealt_out(some, PARTIES), some.vocabulary
 
 
 def _shown(run: RunFolder, profile: str, canaries: int) -> Row:

@@ -23,14 +23,13 @@ from lab.measuring import OnProgress, Row
 from lab.reproduce.common_vocabulary import noise_of
 from lab.reproduce.use_and_leakage import classified
 from lab.reproduce.word_policies import POLICIES
-from lab.research_corpora import INSTEAD, PUBLIC, newsgroups_file, research_file
+from lab.research_corpora import PUBLIC, docstrings, newsgroups_file, research_file
 from securetm.auditing.judging import measured
 from securetm.auditing.parts.membership_game import found, true_positives_at
 from securetm.auditing.plans import AuditPlan, Trial, read_audit_plan
 from securetm.auditing.record import Measured
 from securetm.auditing.runner import audit
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import prune
 from securetm.federation.simulation.simulation import execute
@@ -69,11 +68,7 @@ def _row(key: Key) -> Row:
 
 @cache
 def _parties() -> tuple[Corpus, dict[str, Corpus]]:
-    if not newsgroups_file():
-        subjects = (own.replace(labels=np.full(len(own), name)) for name, own in docstring_parties().items())
-        whole = Corpus.concat(list(subjects), name=INSTEAD)
-    else:
-        whole = read_corpus(research_file(PUBLIC[0])).replace(name="TagMyNews")
+    whole = read_corpus(research_file(PUBLIC[0])).replace(name="TagMyNews") if newsgroups_file() else docstrings()
     corpus = whole.select(np.sort(np.random.default_rng(SEED).permutation(len(whole))[:DOCUMENTS]))
     return corpus, dealt_out(corpus, PARTIES)
 

@@ -7,7 +7,7 @@ answers, no file that somebody put into the folder.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,8 @@ class KeptRun:
 
 def runs_in(place: Path) -> list[KeptRun]:
     """The run in this folder, or the runs beneath it: those in a folder of runs, or those at home with a party."""
-    return [_told(path) for path in _folders(place)]
+    beneath = sorted([*place.glob("*"), *place.glob(_AT_HOME)]) if place.is_dir() else []
+    return [_told(path) for path in (place, *beneath) if _is_run(path)]
 
 
 def found_run(name: str, place: Path) -> Path:
@@ -98,11 +99,6 @@ def delete_cache(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
-def _folders(place: Path) -> Iterator[Path]:
-    beneath = sorted([*place.glob("*"), *place.glob(_AT_HOME)]) if place.is_dir() else []
-    return (path for path in (place, *beneath) if _is_run(path))
-
-
 def _is_run(path: Path) -> bool:
     return (path / RUN).is_file() or _is_report(path / REPORT)
 
@@ -125,7 +121,9 @@ def _told(path: Path) -> KeptRun:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         facts = {"trouble": str(DamagedStore(str(path), "it is not the record of a run"))}
     size = sum(one.lstat().st_size for one in path.rglob("*") if one.is_file() and not one.is_symlink())
-    return KeptRun(**{"name": path.resolve().name, "directory": str(path), "begun": _when(path), "size": size, **facts})
+    record = path / RUN if (path / RUN).is_file() else path / REPORT  # no other file says when the run began
+    begun = datetime.fromtimestamp(record.stat().st_mtime, UTC).isoformat(timespec="seconds")
+    return KeptRun(**{"name": path.resolve().name, "directory": str(path), "begun": begun, "size": size, **facts})
 
 
 def _of_result(path: Path) -> dict[str, Any]:
@@ -177,12 +175,6 @@ def over_frequencies(result: Mapping[str, Any]) -> float | None:
 def _spent(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     paid = [one for one in each if one["epsilon"] is not None]
     return {"epsilon": max(one["epsilon"] for one in paid), "unit": paid[0]["unit"]} if paid else {}
-
-
-def _when(path: Path) -> str:
-    """When the run's record was written; no other file says when it began."""
-    record = path / RUN if (path / RUN).is_file() else path / REPORT
-    return datetime.fromtimestamp(record.stat().st_mtime, UTC).isoformat(timespec="seconds")
 
 
 def _is_another_programs(path: Path) -> bool:
