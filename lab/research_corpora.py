@@ -5,7 +5,9 @@ Where it is not here, the docstrings of installed packages serve in its place, a
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,6 +21,7 @@ from lab.synthetic_documents import LdaNodes, lda_nodes
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.readers import read_corpus
+from securetm.corpus.text_embeddings import TextEmbedder
 from securetm.corpus.tokeniser import Tokeniser, prune
 from securetm.errors import Mistake
 
@@ -139,6 +142,15 @@ def docstrings(called: str = INSTEAD) -> Corpus:
     """One corpus, with the package of each document as its label."""
     parts = [part.replace(labels=np.full(len(part), name)) for name, part in docstring_parties().items()]
     return Corpus.concat(parts, name=called)
+
+
+def embedded(file: Path, documents: int | None, name: str) -> Corpus:
+    """The labelled documents of a file with their embeddings; with a number of them, so many at random."""
+    with gzip.open(file, "rt", encoding="utf-8") as stream:
+        read = [json.loads(line) for line in stream]
+    some = np.sort(np.random.default_rng(0).permutation(len(read))[:documents])
+    texts, labels = ([read[number][what] for number in some] for what in ("text", "label"))
+    return Corpus.from_strings(texts, labels=labels, embed=TextEmbedder().embed, name=name)
 
 
 def by_subject(raw: Corpus) -> dict[str, Corpus]:

@@ -7,16 +7,12 @@ are made anew where a model's source has changed, and those of the packages stay
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 import securetm.models
 from lab.bench.semantic_judged import Topics, judged, summary
@@ -25,7 +21,7 @@ from lab.keeping import KeptRows, Key, fits
 from lab.measuring import OnProgress, Row, beside, record, told
 from lab.peers.other_packages import PeerMissing
 from lab.peers.semantic import SemanticPackages
-from lab.research_corpora import FILE, M10, PUBLIC, research_file
+from lab.research_corpora import FILE, M10, PUBLIC, embedded, research_file
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.text_embeddings import TextEmbedder
 from securetm.errors import BadSetting
@@ -111,12 +107,7 @@ def source_of_models() -> str:
 
 @cache
 def labelled(name: str, documents: int | None) -> Corpus:
-    """The documents with their embeddings; with a number of them, so many at random."""
-    with gzip.open(research_file(LABELLED[name]), "rt", encoding="utf-8") as stream:
-        read = [json.loads(line) for line in stream]
-    some = np.sort(np.random.default_rng(0).permutation(len(read))[:documents])
-    texts, labels = ([read[number][what] for number in some] for what in ("text", "label"))
-    return Corpus.from_strings(texts, labels=labels, embed=TextEmbedder().embed, name=name)
+    return embedded(research_file(LABELLED[name]), documents, name)
 
 
 def _ours(corpus: Corpus, key: Key) -> tuple[Topics, Row]:
