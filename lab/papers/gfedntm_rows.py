@@ -147,8 +147,7 @@ def _learned(corpus: Corpus, key: Key) -> Learned:
     words = tuple(corpus.vocabulary[word] for word in seen)
     here = corpus.project(words)
     if key["model"] == ALIKE:
-        shares = np.full((key["topics"], len(words)), 1 / len(words))
-        infer = lambda documents: np.full((len(documents), key["topics"]), 1 / key["topics"])  # noqa: E731
+        shares, infer = np.full((key["topics"], len(words)), 1 / len(words)), _equal_shares(key["topics"])
     elif key["model"] == PRODLDA:
         shares, infer = _by_prodlda(here, key)
     else:
@@ -197,6 +196,10 @@ def _by_prodlda(corpus: Corpus, key: Key) -> tuple[Array, Callable[[Corpus], Arr
         return np.concatenate([training.network.shares(torch.from_numpy(part)) for part in dense])
 
     return softmax(weights, axis=1), shares
+
+
+def _equal_shares(topics: int) -> Callable[[Corpus], Array]:
+    return lambda documents: np.full((len(documents), topics), 1 / topics)
 
 
 def _over_all(topics: Array, seen: Array, words: int) -> Array:
