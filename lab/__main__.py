@@ -167,20 +167,15 @@ def measure(
     run: Callable[..., dict[str, Any]] = getattr(import_module(f"lab.{module}"), named or function)
     for size, value in (sizes or {}).items():
         require(size in signature(run).parameters, f"{kind} {name}", f"--{size}", value, "is no size of this one")
-    with looking_in(data):
-        corpus = {"corpus": corpus_in_words()} if kind == "reproduction" and name not in PAPERS else {}  # papers name theirs
-        return {**corpus, **run(on_progress=_telling(f"{kind} {name}", stages), **(sizes or {}))}
-
-
-def _telling(title: str, stages: Stages) -> Callable[[int, int], None]:
-    """Shows progress as experiments tell it: how much is done, of how much."""
 
     def tell(done: int, total: int) -> None:
         if done == 1:
-            stages.stage(title, total)
+            stages.stage(f"{kind} {name}", total)
         stages.step(done)
 
-    return tell
+    with looking_in(data):
+        corpus = {"corpus": corpus_in_words()} if kind == "reproduction" and name not in PAPERS else {}  # papers name theirs
+        return {**corpus, **run(on_progress=tell, **(sizes or {}))}
 
 
 @app.callback()
@@ -209,7 +204,6 @@ def main() -> None:
 
 
 def _ended(code: int, sentence: str, hint: str, debug: bool) -> int:
-    """Says in two lines what went wrong and what to do about it."""
     if debug:
         traceback.print_exc()
     for kind, text in (("error", sentence), ("hint", hint)):

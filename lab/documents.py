@@ -37,8 +37,6 @@ def relevant_words(topics: Array, n: int = 10, weight: float = 0.6) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class JudgedDocuments:
-    """The documents of one corpus over the agreed words."""
-
     raw: Corpus
     words: tuple[str, ...]
 
@@ -49,7 +47,6 @@ class JudgedDocuments:
 
     @cached_property
     def labels(self) -> Array:
-        """What a classifier is to tell."""
         return np.asarray(self.raw.labels)
 
     def held_back(self, share: float, seed: int) -> tuple[Corpus, Corpus]:

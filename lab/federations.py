@@ -27,8 +27,6 @@ _PUBLIC = "words of the experiment's corpus, which is public"
 
 @dataclass(frozen=True)
 class FederationForm:
-    """One way to federate: the profile, the model's settings, and the number of rounds."""
-
     title: str
     profile: str
     model: Mapping[str, Any]
@@ -42,7 +40,6 @@ class FederationForm:
 
 
 def dealt_out(corpus: Corpus, parties: int) -> dict[str, Corpus]:
-    """Its documents among so many parties, as many to each."""
     return {f"party {n + 1}": part for n, part in enumerate(equal(corpus, parties, seed=0).values())}
 
 
@@ -67,8 +64,6 @@ def begun(
 
 @dataclass(frozen=True)
 class FederatedRun:
-    """What one federation learned, and what it cost."""
-
     model: TopicModel
     state: State
     plan: Plan

@@ -50,7 +50,6 @@ class KeptRows:
         return self.rows[_text(key)]
 
     def add(self, key: Key, row: Row) -> None:
-        """Writes one more row."""
         self.rows[_text(key)] = row
         if self.path is not None:
             with self.path.open("a", encoding="utf-8") as file:
@@ -70,11 +69,11 @@ def fits(key: Key, only: Sequence[str], where: str) -> bool:
     if unknown := wanted.keys() - key.keys():
         problem = f"must be FIELD=VALUE with one of the fields {', '.join(key)}"
         raise BadSetting(where, "--only", ", ".join(sorted(unknown)), problem)
-    return all(_shown(key[field]) in values for field, values in wanted.items())
-
-
-def _shown(value: Any) -> str:
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    said = {
+        name: "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        for name, value in key.items()
+    }
+    return all(said[name] in values for name, values in wanted.items())
 
 
 def made(

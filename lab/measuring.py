@@ -26,7 +26,6 @@ class RoleMemory(dict[str, bytes]):
     """What a role remembers during one measurement; nothing is written to disk."""
 
     def put(self, key: str, value: bytes) -> None:
-        """Keeps the value under that key."""
         self[key] = value
 
 
@@ -52,14 +51,12 @@ def stepper(total: int, on_progress: OnProgress | None) -> Callable[[], None]:
 
 
 def timed(work: Callable[[], T]) -> tuple[float, T]:
-    """Seconds that the work takes, and its result."""
     begun = time.perf_counter()
     result = work()
     return time.perf_counter() - begun, result
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Seconds that the work takes."""
     return timed(work)[0]
 
 
@@ -98,7 +95,6 @@ def epochs_by_turns(
 
 
 def figure(case: str, ours: float, unit: str, digits: int = 3, **facts: Any) -> Row:
-    """A row with our figure."""
     return {"case": case, "ours": round(ours, digits), "unit": unit, **facts}
 
 
@@ -121,7 +117,6 @@ def record(bench: str, rows: Sequence[Row], *, missing: Sequence[str] = (), pack
 
 
 def machine(packages: Sequence[str] = ()) -> str:
-    """The machine, and the versions of these packages."""
     known = [platform.machine(), f"{os.cpu_count()} cores", f"Python {platform.python_version()}"]
     return ", ".join([*known, *(f"{name} {version(name)}" for name in packages)])
 

@@ -92,7 +92,10 @@ def finished(command: Sequence[str], seconds: float, mebibytes: int = 0, **envir
                 os.killpg(child.pid, signal.SIGKILL)
                 child.communicate()
     if child.returncode:
-        raise _why(complaint, child.returncode, mebibytes)
+        lines, killed = complaint.strip().splitlines(), child.returncode in (-signal.SIGKILL, -signal.SIGABRT)
+        if killed or any("MemoryError" in line or "bad_alloc" in line for line in lines[-3:]):
+            raise NotMeasured(f"needs more than {mebibytes:,} MiB" if mebibytes else "was killed: not enough memory")
+        raise NotNow(lines[-1][:200] if lines else f"ended with {child.returncode}")
     found: dict[str, Any] = json.loads(out.strip().splitlines()[-1])
     return {**found, "peak_mib": round(max(peak.mebibytes, float(found.get("peak_mib", 0.0))), 1)}
 
@@ -106,13 +109,6 @@ def memory_now(name: str = "VmHWM") -> float:
 def _limit(mebibytes: int) -> None:
     if mebibytes:
         resource.setrlimit(resource.RLIMIT_DATA, (mebibytes * _MIB, mebibytes * _MIB))
-
-
-def _why(complaint: str, code: int, mebibytes: int) -> NotMeasured:
-    lines = complaint.strip().splitlines()
-    if code in (-signal.SIGKILL, -signal.SIGABRT) or any("MemoryError" in line or "bad_alloc" in line for line in lines[-3:]):
-        return NotMeasured(f"needs more than {mebibytes:,} MiB" if mebibytes else "was killed: not enough memory")
-    return NotNow(lines[-1][:200] if lines else f"ended with {code}")
 
 
 def _resident(process: int) -> float:

@@ -5,7 +5,9 @@ Where it is not here, the docstrings of installed packages serve in its place, a
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,6 +22,7 @@ from lab.synthetic_documents import LdaNodes, lda_nodes
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.readers import read_corpus
+from securetm.corpus.text_embeddings import TextEmbedder
 from securetm.corpus.tokeniser import Tokeniser, prune
 from securetm.errors import Mistake
 
@@ -137,15 +140,24 @@ def _sha256(path: Path) -> str:
 def read_newsgroups(tokeniser: Tokeniser | None = None) -> Corpus:
     """All documents over all their words; docstrings come without stop words, whatever the tokeniser."""
     if _instead():
-        return _docstrings()
+        return docstrings()
     return read_corpus(research_file(FILE), tokeniser=tokeniser or MEASURED)
 
 
 @cache
-def _docstrings() -> Corpus:
+def docstrings(called: str = INSTEAD) -> Corpus:
     """One corpus, with the package of each document as its label."""
     parts = [part.replace(labels=np.full(len(part), name)) for name, part in docstring_parties().items()]
-    return Corpus.concat(parts, name=INSTEAD)
+    return Corpus.concat(parts, name=called)
+
+
+def embedded(file: Path, documents: int | None, name: str) -> Corpus:
+    """The labelled documents of a file with their embeddings; with a number of them, so many at random."""
+    with gzip.open(file, "rt", encoding="utf-8") as stream:
+        read = [json.loads(line) for line in stream]
+    some = np.sort(np.random.default_rng(0).permutation(len(read))[:documents])
+    texts, labels = ([read[number][what] for number in some] for what in ("text", "label"))
+    return Corpus.from_strings(texts, tokeniser=MEASURED, labels=labels, embed=TextEmbedder().embed, name=name)
 
 
 def by_subject(raw: Corpus) -> dict[str, Corpus]:
@@ -164,7 +176,7 @@ def public_words(most: int, of: str = FILE) -> tuple[str, ...]:
     For docstrings there are no others, and the list is of their own words.
     """
     if _instead():
-        return prune(_docstrings(), max_words=most)
+        return prune(docstrings(), max_words=most)
     others = [name for name in (FILE, *PUBLIC) if name != of]
     return prune(Corpus.concat([research_corpus(name) for name in others]), max_words=most)
 

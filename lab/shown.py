@@ -35,7 +35,9 @@ def show_measured(result: Mapping[str, Any], to: Console) -> None:
     show([Paragraph(f"{name}: {value}") for name, value in facts.items()], to)
     if result.get("missing"):
         show([Paragraph(f"not measured: {', '.join(result['missing'])}", "warning")], to)
-    show((piece for claim in result.get("claims", ()) for piece in _claim(claim)), to)
+    for claim in result.get("claims", ()):
+        lines = (f"theirs: {claim['theirs']}", f"ours: {claim['ours']}", claim["why"])
+        show((Paragraph(f"{claim['claim']}: {claim['verdict']}", "strong"), Items(lines)), to)
     for figure in _figures(result):
         to.print(Text(f"{figure.y}: {figure.title}", style="bold"), Text(in_terminal(figure, min(to.width, WIDEST))), sep="\n")
 
@@ -58,12 +60,6 @@ def write_measured(result: Mapping[str, Any], path: Path) -> None:
     )
     corpus = f"Documents: {result['corpus']}." if "corpus" in result else ""
     write_report(path, in_html(Document(name, corpus, sections)))
-
-
-def _claim(claim: Mapping[str, str]) -> tuple[Paragraph, Items]:
-    """A claim of a paper with the verdict, and both figures."""
-    lines = (f"theirs: {claim['theirs']}", f"ours: {claim['ours']}", claim["why"])
-    return Paragraph(f"{claim['claim']}: {claim['verdict']}", "strong"), Items(lines)
 
 
 def _tables(result: Mapping[str, Any]) -> list[Table]:

@@ -49,7 +49,6 @@ class LdaNodes:
         return 50.0 / self.topics if self.alpha is None else self.alpha
 
     def topics_of(self, node: int) -> Array:
-        """The topics of a node, of which 0 is the first."""
         if self.shared is None:
             return np.arange(self.topics)
         own = (self.topics - self.shared) // self.nodes
@@ -151,7 +150,6 @@ class SyntheticStream:
 
     @property
     def blocks(self) -> int:
-        """The number of blocks."""
         return -(-self.documents // self.block_documents)
 
     @cached_property
@@ -188,11 +186,9 @@ class SyntheticStream:
         return Corpus.from_tokens(tokens.ravel(), ends, self.vocabulary, keys=self._keys(rows), name=self.name)
 
     def __iter__(self) -> Iterator[Corpus]:
-        """The blocks, one after the other."""
         return (self.block(number) for number in range(self.blocks))
 
     def corpus(self) -> Corpus:
-        """All documents in memory."""
         tokens = np.concatenate([self.tokens(number).ravel() for number in range(self.blocks)])
         ends = np.arange(1, self.documents + 1) * self.length
         keys = self._keys(np.arange(self.documents))
@@ -241,7 +237,6 @@ def _fill(weights: Array, keeps: Array, others: Array) -> None:
 
 @njit(cache=True, nogil=True)
 def _draw(start: Any, concentration: float, keeps: Array, others: Array, out: Array) -> None:
-    """The tokens of each document, by SplitMix64 from where the block's stream begins."""
     topics, words = keeps.shape
     drawn = np.empty(out.shape[1], np.int64)
     state = np.uint64(start)
@@ -301,7 +296,6 @@ def write_stream(stream: SyntheticStream, folder: Path) -> Manifest:
 
 
 def _columns(documents: Corpus, first: int) -> dict[str, Array]:
-    """The columns of a block. A document without text has digests all the same: of its number in the stream."""
     counts, numbers = documents.counts, np.arange(first, first + len(documents))
     return {
         "rows": numbers,

@@ -87,7 +87,6 @@ class _Late:
         self.cls = cls
 
     def __get__(self, made: Any, owner: type[Any] | None = None) -> Any:
-        """Compiles it, and puts it in its own place."""
         init = _init(self.cls)
         self.cls.__init__ = init
         return init.__get__(made, owner)

@@ -12,7 +12,6 @@ COORDINATOR_OUT = "federation"  # the folder of a coordinator's run, beside its 
 
 
 def data_home() -> Path:
-    """The folder in which homes lie."""
     from pathlib import Path
 
     return Path(_data_home())

@@ -19,15 +19,12 @@ OURS = "securetm"
 
 @dataclass(frozen=True, order=True)
 class ListedPart:
-    """A part as it is declared: its name, the package that brings it, and its place as `module:object`."""
-
     name: str
     package: str
     place: str
 
     @property
     def module(self) -> str:
-        """The module that the part is in."""
         return self.place.partition(":")[0]
 
 
@@ -48,9 +45,13 @@ class Registry:
 
     def unusable(self) -> tuple[tuple[ListedPart, str], ...]:
         """The parts of other packages that cannot be used, each with the reason. All of them are imported to find out."""
-        return tuple(
-            (part, problem) for part in self.listed() if part.package != OURS and (problem := self._refusal(part.name))
-        )
+        found = []
+        for part in (part for part in self.listed() if part.package != OURS):
+            try:
+                self.load(part.name)
+            except SecuretmError as refused:
+                found.append((part, str(refused)))
+        return tuple(found)
 
     def names(self) -> tuple[str, ...]:
         """Every name that can be asked for, sorted."""
@@ -81,13 +82,6 @@ class Registry:
         if problem := self._problem(found, name):
             raise self._broken(part, problem)
         return found
-
-    def _refusal(self, name: str) -> str:
-        try:
-            self.load(name)
-        except SecuretmError as refused:
-            return str(refused)
-        return ""
 
     def name_of(self, part: object) -> str:
         """The name under which the class of this part is declared."""

@@ -12,7 +12,8 @@ import tomllib
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, reduce
+from operator import getitem
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -24,7 +25,6 @@ _KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true o
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file."""
     return parsed_toml(file_bytes(path), str(path))
 
 
@@ -116,7 +116,6 @@ class OwnTable:
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Self:
-        """The section in a table."""
         raise NotImplementedError
 
 
@@ -218,7 +217,6 @@ def check_limits(settings: object, where: str) -> None:
 
 
 def _shown(value: object) -> str:
-    """A value as a plan would write it."""
     return repr(value) if isinstance(value, str) else str(list(value)) if isinstance(value, tuple) else str(value)
 
 
@@ -232,7 +230,12 @@ def _converted(value: Any, kind: Any, where: str, name: str) -> Any:
     if value is None and type(None) in kinds:
         return None
     fitted = next((v for k in kinds if (v := _matching(value, k)) is not None), None)
-    return _refuse(value, kinds[0], where, name) if fitted is None else fitted
+    if fitted is None:
+        origin = get_origin(kinds[0]) or kinds[0]
+        origin = Mapping if origin is dict else origin
+        table = f": give each of its entries as {name}.NAME=value" if origin is Mapping else ""
+        raise BadSetting(where, name, repr(value), f"must be {_KINDS.get(origin, origin.__name__)}{table}")
+    return fitted
 
 
 def _matching(value: Any, kind: Any) -> Any:
@@ -259,13 +262,6 @@ def _parsed(text: str, kind: Any) -> Any:
         return number(text)
     except ValueError:
         return text
-
-
-def _refuse(value: Any, kind: Any, where: str, name: str) -> Any:
-    origin = get_origin(kind) or kind
-    origin = Mapping if origin is dict else origin
-    table = f": give each of its entries as {name}.NAME=value" if origin is Mapping else ""
-    raise BadSetting(where, name, repr(value), f"must be {_KINDS.get(origin, origin.__name__)}{table}")
 
 
 # ---- mistakes, with their places --------------------------------------------------------------------------------------
@@ -334,7 +330,7 @@ def _line(mistake: Misuse, lines: Mapping[KeyPath, int], content: Mapping[str, A
     if not isinstance(mistake, BadSetting | NotFound) or mistake.at:
         return 0
     if isinstance(mistake, NotFound) and not mistake.kind.startswith(SETTING_OF):
-        return next((line for at, line in lines.items() if _value(content, at) == mistake.name), 0)
+        return next((line for at, line in lines.items() if reduce(getitem, at, cast("Any", content)) == mistake.name), 0)
     where = mistake.where if isinstance(mistake, BadSetting) else mistake.kind.removeprefix(SETTING_OF)
     table = _table(where, content)
     if isinstance(mistake, BadSetting) and mistake.value is None:
@@ -346,7 +342,6 @@ def _line(mistake: Misuse, lines: Mapping[KeyPath, int], content: Mapping[str, A
 
 
 def _table(where: str, content: Mapping[str, Any]) -> KeyPath:
-    """The path of the table that is called so in a message; the whole file where it names none."""
     named = _TABLE.search(where)
     if named is None:
         return ("model",) if where.isidentifier() else ()  # a class: only models name theirs
@@ -362,12 +357,6 @@ def _table(where: str, content: Mapping[str, Any]) -> KeyPath:
 
 def _names(path: KeyPath) -> tuple[str, ...]:
     return tuple(part for part in path if isinstance(part, str))
-
-
-def _value(content: Any, path: KeyPath) -> Any:
-    for part in path:
-        content = content[part]
-    return content
 
 
 # ---- the lines of a TOML file, which `tomllib` does not tell ----------------------------------------------------------

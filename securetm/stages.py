@@ -13,8 +13,6 @@ _EVERY = 10.0  # seconds between two lines of a stage
 
 
 class Stages(Protocol):
-    """Shows the progress of a computation, stage by stage."""
-
     def stage(self, title: str, total: int) -> None:
         """A stage begins, with so many steps."""
         ...

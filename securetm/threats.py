@@ -85,8 +85,22 @@ def threat_model_from(table: Mapping[str, Any], path: Path) -> ThreatModel:
 def gaps(threat_model: ThreatModel, claims: Iterable[Claim]) -> tuple[Gap, ...]:
     """What the threat model requires and the claims do not cover, in the order of its file."""
     made = frozenset(claims)
-    lacks = [one for one in threat_model.requires if max(_borne(one.claim, made), default=-1) < one.claim.colluding]
-    return tuple(_gap(wanted, made) for wanted in lacks)
+    found = []
+    for wanted in threat_model.requires:
+        claim, borne = wanted.claim, max(_borne(wanted.claim, made), default=-1)
+        if borne >= claim.colluding:
+            continue
+        if borne < 0:
+            hint = "choose a profile that promises it, or a threat model that accepts its absence and says why"
+            units = sorted({one.unit.value for one in _same(claim, made) if one.unit is not None})
+            unit = (claim.unit or Unit.DOCUMENT).value
+            said = f"it is promised per {' or '.join(units)} only, and not per {unit}" if units else "nothing promises it"
+            found.append(Gap(claim.what, claim.against, f"{said}, and {wanted.because}", hint))
+        else:
+            reason = f"it is promised with up to {colluding_parties(borne)} where {claim.colluding} are feared"
+            hint = "raise `colluding` in the profile; that may need more parties"
+            found.append(Gap(claim.what, claim.against, reason, hint))
+    return tuple(found)
 
 
 def _same(wanted: Claim, claims: frozenset[Claim]) -> list[Claim]:
@@ -101,19 +115,6 @@ def _borne(wanted: Claim, claims: frozenset[Claim]) -> list[int]:
     """
     units = {None, *(unit for unit in Unit if unit.whole_documents)} if wanted.unit is None else {wanted.unit}
     return [one.colluding for one in _same(wanted, claims) if one.unit in units]
-
-
-def _gap(wanted: Requirement, claims: frozenset[Claim]) -> Gap:
-    claim = wanted.claim
-    weaker = _borne(claim, claims)
-    if not weaker:
-        hint = "choose a profile that promises it, or a threat model that accepts its absence and says why"
-        units = sorted({made.unit.value for made in _same(claim, claims) if made.unit is not None})
-        unit = (claim.unit or Unit.DOCUMENT).value
-        made = f"it is promised per {' or '.join(units)} only, and not per {unit}" if units else "nothing promises it"
-        return Gap(claim.what, claim.against, f"{made}, and {wanted.because}", hint)
-    reason = f"it is promised with up to {colluding_parties(max(weaker))} where {claim.colluding} are feared"
-    return Gap(claim.what, claim.against, reason, "raise `colluding` in the profile; that may need more parties")
 
 
 # ---- the file as it stands -----------------------------------------------------------------------------------------

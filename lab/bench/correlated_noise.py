@@ -90,7 +90,6 @@ def noise_of_sums(bands: Array, rounds: int) -> float:
 
 @lru_cache
 def gaussian_noise(epsilon: float) -> float:
-    """The noise multiplier of one Gaussian answer."""
     return noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], epsilon, DELTA, 0.05, 100.0)
 
 

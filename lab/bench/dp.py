@@ -57,7 +57,8 @@ def bench(on_progress: OnProgress | None = None, words: int = 5_000, batch: int 
     case = f"V = {words:,}, H = {model.hidden}, K = {model.n_topics}, batch {batch}, 1 thread"
     rows = _rows(f"step, %s: {case}", "ms", TIME_LIMIT, _times(names, words, batch, done))
     if memory:
-        rows += _rows(f"peak memory, %s: {case}", "MiB", MEMORY_LIMIT, _peaks(names, words, batch, done))
+        peaks = {name: partial(peak_mebibytes, _some_steps, name, words, batch) for name in names}
+        rows += _rows(f"peak memory, %s: {case}", "MiB", MEMORY_LIMIT, least_by_turns(peaks, 1, done))
     missing = [*([] if there else ["opacus"]), *([] if memory else ["peak memory: only on Linux"])]
     facts = {
         "corpus": "synthetic: 70 words a document, by Zipf's law",
@@ -152,10 +153,6 @@ def _times(names: list[str], words: int, batch: int, done: Callable[[], None]) -
         for step in steps.values():
             step()  # compiles
         return least_by_turns({name: partial(again, step) for name, step in steps.items()}, TURNS, done)
-
-
-def _peaks(names: list[str], words: int, batch: int, done: Callable[[], None]) -> Figures:
-    return least_by_turns({name: partial(peak_mebibytes, _some_steps, name, words, batch) for name in names}, 1, done)
 
 
 def _some_steps(name: str, words: int, batch: int) -> Callable[[], object]:

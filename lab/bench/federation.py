@@ -52,19 +52,15 @@ def bench(parties: int = 10, length: int = 0, on_progress: OnProgress | None = N
     if length:
         rows, missing = over_the_network(parties, length, on_progress)
         return record("federation", rows, missing=missing, parties=parties, length=length, packages=("grpcio",))
-    corpora, step = _parties(parties), stepper(len(WAYS) * REPEATS * 2, on_progress)
+    nodes = lda_nodes(LdaNodes(nodes=1, topics=20, words=2_000, documents=1_900 * parties), seed=0)
+    corpora = equal(next(iter(nodes.train.values())), parties, seed=0)
+    step = stepper(len(WAYS) * REPEATS * 2, on_progress)
     rows = []
     for way, settings in WAYS.items():
         works = {profile: partial(_seconds_per_round, profile, settings, corpora) for profile in ("masked", "open")}
         least = least_by_turns(works, REPEATS, step)
         rows.append(beside(f"masked, {way}", least["masked"], least["open"], "s per round", "open", digits=4))
     return record("federation", rows, parties=parties)
-
-
-def _parties(count: int) -> Mapping[str, Corpus]:
-    """Synthetic documents over a vocabulary of 2,000 words, dealt out evenly."""
-    nodes = lda_nodes(LdaNodes(nodes=1, topics=20, words=2_000, documents=1_900 * count), seed=0)
-    return equal(next(iter(nodes.train.values())), count, seed=0)
 
 
 def _seconds_per_round(profile: str, settings: Mapping[str, Any], corpora: Mapping[str, Corpus]) -> float:
@@ -104,7 +100,6 @@ class SummingParty:
         self._load, self._terms, self._role, self._vector = load, load.terms, load.party(name), {"values": _values(load)}
 
     def handle(self, request: bytes) -> bytes | memoryview:
-        """Answers one request."""
         session, body = wire.unpack_request(request)
         if isinstance(body, wire.Prepare):
             self._exchange: Exchange = self._role.prepare(body.rounds)
@@ -168,7 +163,11 @@ def over_the_network(parties: int, length: int, on_progress: OnProgress | None) 
     """
     load, is_compared = load_of(parties, length), parties <= MOST_IN_ONE
     step = stepper((1 + is_compared) * ROUNDS + 1, on_progress)
-    alone = _in_one_process(load, step) if is_compared else None
+    alone = None
+    if is_compared:
+        roles = {name: SummingParty(load, name) for name in load.members}
+        alone = SummingCoordinator(load, lambda requests, _: ((n, roles[n].handle(r)) for n, r in requests.items()))
+        alone.run(step)
     network, peak, before = _over_the_network(load, step)
     flower = flower_rounds(parties, length)
     step()
@@ -191,13 +190,6 @@ def over_the_network(parties: int, length: int, on_progress: OnProgress | None) 
         return rows, [lacking]
     whole = (network.setup + sum(network.seconds)) / ROUNDS
     return rows + beside_flower(case, flower, whole, network.up / ROUNDS / 1e6, peak), []
-
-
-def _in_one_process(load: PlannedSession, step: Callable[[], None]) -> SummingCoordinator:
-    parties = {name: SummingParty(load, name) for name in load.members}
-    alone = SummingCoordinator(load, lambda requests, _: ((n, parties[n].handle(r)) for n, r in requests.items()))
-    alone.run(step)
-    return alone
 
 
 # ---- over the network ------------------------------------------------------------------------------------------------

@@ -81,12 +81,10 @@ class _TenSealSums:
     def _sealed(self, values: list[float]) -> _Message:
         """One ciphertext at a time: TenSEAL prints a warning for longer vectors, on the stream where results belong."""
         parts = [values[i : i + _SLOTS] for i in range(0, len(values), _SLOTS)]
-        return self._context_bytes(), [self.tenseal.ckks_vector(self.context, part).serialize() for part in parts]
-
-    def _context_bytes(self) -> bytes:
-        """What a message carries besides the ciphertexts: parameters and public key, no rotation keys."""
+        # what a message carries besides the ciphertexts: parameters and public key, no rotation keys
         left_out = {"save_secret_key": False, "save_galois_keys": False, "save_relin_keys": False}
-        return bytes(self.public.serialize(save_public_key=True, **left_out))
+        context = bytes(self.public.serialize(save_public_key=True, **left_out))
+        return context, [self.tenseal.ckks_vector(self.context, part).serialize() for part in parts]
 
     def _added(self, sent: list[_Message]) -> _Message:
         total: list[Any] = []

@@ -33,7 +33,11 @@ def bench(
     on_progress: OnProgress | None = None, documents: int | None = None, topics: int | None = None, seconds: int = 60
 ) -> Row:
     """Rows for each number of topics and threads; fewer documents, other topics or seconds for a quick look."""
-    name, train, judge = _corpus(documents)
+    name, corpus = news(WORDS, documents or 18_000, ALPHA)
+    corpus = corpus.select(np.arange(min(len(corpus), documents or len(corpus))))
+    back = held_back(np.asarray(corpus.keys), HELD_OUT)
+    train, judge = corpus.select(np.flatnonzero(~back)), HeldOutJudge(corpus.select(np.flatnonzero(back)))
+    title = f"{name}, {len(train):,} documents, {int(train.counts.sum()):,} tokens, V = {len(corpus.vocabulary):,}"
     races = [race for k in ((topics,) if topics else (50, 200)) for race in _races(k, seconds)]
     rows: list[Row] = []
     missing: list[str] = []
@@ -45,13 +49,11 @@ def bench(
                 rows += _raced(race, train, judge, counts)
             except PeerMissing as absent:
                 missing.append(str(absent))
-    return record("lda", rows, missing=sorted(set(missing)), packages=("numpy",), corpus=name)
+    return record("lda", rows, missing=sorted(set(missing)), packages=("numpy",), corpus=title)
 
 
 @dataclass(frozen=True)
 class Race:
-    """One race: a peer, its method, and when both are judged."""
-
     peer: str
     topics: int
     threads: int
@@ -135,13 +137,3 @@ class HeldOutJudge:
         shares = self._seen.shares(by_word, np.ascontiguousarray(alpha, dtype=np.float64), PASSES, 1)
         out = self._unseen.log_likelihood(by_word, shares, 1)
         return float(out.sum() / max(self._unseen.draw_ends[-1], 1))
-
-
-def _corpus(documents: int | None) -> tuple[str, Any, HeldOutJudge]:
-    """Documents to learn from, and a judge who holds the others, chosen by their keys."""
-    name, corpus = news(WORDS, documents or 18_000, ALPHA)
-    corpus = corpus.select(np.arange(min(len(corpus), documents or len(corpus))))
-    back = held_back(np.asarray(corpus.keys), HELD_OUT)
-    train = corpus.select(np.flatnonzero(~back))
-    title = f"{name}, {len(train):,} documents, {int(train.counts.sum()):,} tokens, V = {len(corpus.vocabulary):,}"
-    return title, train, HeldOutJudge(corpus.select(np.flatnonzero(back)))

@@ -64,8 +64,6 @@ def bench(
 
 @dataclass(frozen=True)
 class TrainedByTurns:
-    """What came of both after the same number of epochs."""
-
     peer: str
     our_seconds: float  # of the fastest epoch
     their_seconds: float
@@ -74,7 +72,6 @@ class TrainedByTurns:
 
 
 def by_turns(documents: Any, epochs: int, seed: int, tick: Tick) -> TrainedByTurns:
-    """Trains both, epoch by epoch."""
     model = CombinedTM(n_topics=TOPICS, batch=BATCH, embedding_size=SIZE, device="cpu")
     model.fit(documents.select(np.arange(min(BATCH, len(documents)))), epochs=1)  # compiles
     with tempfile.TemporaryDirectory() as folder, _peer(Path(folder), documents, seed) as peer:

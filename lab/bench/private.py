@@ -35,8 +35,6 @@ CITED_TOPICS, CITED_WORDS = 5, 3_000
 
 @dataclass(frozen=True)
 class TimedModel:
-    """One federation to be measured."""
-
     name: str
     contender: Contender
     topics: int = TOPICS
@@ -46,7 +44,6 @@ class TimedModel:
 
     @property
     def case(self) -> str:
-        """What its row is called."""
         return f"{self.name}, {self.topics} topics, {self.words:,} words, {DOCUMENTS:,} documents, epsilon {EPSILON:g}"
 
 

@@ -63,14 +63,19 @@ def bench(
     on_progress: OnProgress | None = None,
 ) -> Row:
     """Speed over that many tokens and words; then models learned from some documents behind noise, and without."""
-    train, held_out, name = _corpora(documents, learned_words)
+    name, read = news(learned_words, documents + HELD_OUT)
+    order = np.random.default_rng(0).permutation(len(read))
+    train = read.select(np.sort(order[: min(documents, len(read) - HELD_OUT)]))
+    held_out = read.select(np.sort(order[-HELD_OUT:]))
     cases = len(KINDS) * len(EPSILONS)
     step = stepper(cases + 2 * (1 + cases), on_progress)
     rows: list[Row] = []
     for row in chain(_speeds(tokens, words, topics), _worths(train, held_out, learned_topics, rounds)):
         rows.append(row)
         step()
-    corpus = f"{name}: {len(train):,} documents, {len(_tokens(train)):,} tokens; {len(held_out):,} held out"
+    corpus = (
+        f"{name}, {learned_words:,} words: {len(train):,} documents, {len(_tokens(train)):,} tokens; {len(held_out):,} held out"
+    )
     return record("private-mh", rows, corpus=corpus, rounds=rounds)
 
 
@@ -99,16 +104,14 @@ def _speeds(tokens: int, words: int, topics: int) -> Iterator[Row]:
 
 def _sweep(perturbed: Any, text: Corpus, table: CountTable) -> float:
     """The least processor time of some turns."""
-    behind = PerturbedDocuments(perturbed, text.vocabulary, text.keys, text.token_ends)
-    return min(_once(behind, table) for _ in range(TURNS))
-
-
-def _once(behind: PerturbedDocuments, table: CountTable) -> float:
-    begun = time.process_time()
-    held = Slots.from_documents(behind, table.words)
-    nothing = Assignments.remembered({}).recall(held.draw_ends, held.names(behind.keys))
-    held.counted(held.redrawn(table, nothing, sweeps=1, threads=1), table)
-    return time.process_time() - begun
+    behind, took = PerturbedDocuments(perturbed, text.vocabulary, text.keys, text.token_ends), list[float]()
+    for _ in range(TURNS):
+        begun = time.process_time()
+        held = Slots.from_documents(behind, table.words)
+        nothing = Assignments.remembered({}).recall(held.draw_ends, held.names(behind.keys))
+        held.counted(held.redrawn(table, nothing, sweeps=1, threads=1), table)
+        took.append(time.process_time() - begun)
+    return min(took)
 
 
 def _naive_rate(law: SlotNoise, text: Corpus, table: CountTable) -> float:
@@ -205,7 +208,9 @@ def _worths(train: Corpus, held_out: Corpus, topics: int, rounds: int) -> Iterat
         for kind, epsilon in product(KINDS, EPSILONS):
             law = LaplaceCounts(epsilon, THRESHOLD, kind).law(len(train.vocabulary))
             state = _learned(model, PerturbedDocuments.of(train, law, OperatingSystem().bytes(SECRET)), rounds)
-            ours = _judged(model, {**state, "counts": less_noise(state["counts"], _mean(law))}, held_out)
+            # the mean noise on a word that a slot does not hold: steps above the threshold are geometric
+            mean = law.chance * (law.least + 1 / math.expm1(law.epsilon / law.steps)) / law.steps
+            ours = _judged(model, {**state, "counts": less_noise(state["counts"], mean)}, held_out)
             row = _named(model, f"{kind} noise, epsilon {epsilon:g}", ours) | {"peer": "no noise", "theirs": clean}
             row |= {"ratio": round(math.exp(ours - clean), 4), "as_counted": _judged(model, state, held_out)}
             yield row | {"threshold": THRESHOLD}
@@ -231,16 +236,3 @@ def _learned(model: Counting, documents: Any, rounds: int) -> State:
 def _judged(model: Counting, state: State, held_out: Corpus) -> float:
     """Document completion: log-likelihood per unseen word of held-out documents, given their seen ones."""
     return round(per_word(*held_out.halves(0), lambda seen, unseen: model.log_likelihood(state, seen, unseen)), 4)
-
-
-def _mean(law: SlotNoise) -> float:
-    """What noise puts on a word that a slot does not hold, on average: steps above the threshold are geometric."""
-    return law.chance * (law.least + 1 / math.expm1(law.epsilon / law.steps)) / law.steps
-
-
-def _corpora(documents: int, words: int) -> tuple[Corpus, Corpus, str]:
-    """Documents to learn from, others to judge by, and where both come from."""
-    name, corpus = news(words, documents + HELD_OUT)
-    order = np.random.default_rng(0).permutation(len(corpus))
-    learned = order[: min(documents, len(corpus) - HELD_OUT)]
-    return corpus.select(np.sort(learned)), corpus.select(np.sort(order[-HELD_OUT:])), f"{name}, {words:,} words"

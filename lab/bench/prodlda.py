@@ -34,7 +34,12 @@ def bench(
 ) -> Row:
     """Seconds per epoch and peak memory of ours and theirs, for each size of vocabulary; fewer documents for a quick look."""
     measures = (_speed, _memory, _growth) if measurable() else (_speed,)
-    name, corpora = _corpora(vocabularies, documents)
+    if newsgroups_file() is None:
+        name = "synthetic (20 Newsgroups is not here)"
+        corpora: Iterator[Any] = (zipf_counts(documents or 18_000, words) for words in vocabularies)
+    else:
+        name, corpus = "20 Newsgroups", read_newsgroups()
+        corpora = (most_frequent(corpus, words).counts[:documents] for words in vocabularies)
     work = [(counts, measured) for counts in corpora for measured in measures]
     rows = [
         measured(f"{name}, {counts.shape[0]:,} documents, V = {counts.shape[1]:,}, K = 50, batch 64, 1 thread", counts)
@@ -78,10 +83,3 @@ def _learn_ours(counts: Any) -> Callable[[], object]:
 def _learn_theirs(counts: Any) -> Callable[[], object]:
     torch.set_num_threads(1)
     return lambda: DenseTraining(counts, seed=0).epoch(MEMORY_STEPS)
-
-
-def _corpora(vocabularies: tuple[int, ...], documents: int | None) -> tuple[str, Iterator[Any]]:
-    if newsgroups_file() is None:
-        return "synthetic (20 Newsgroups is not here)", (zipf_counts(documents or 18_000, words) for words in vocabularies)
-    corpus = read_newsgroups()
-    return "20 Newsgroups", (most_frequent(corpus, words).counts[:documents] for words in vocabularies)

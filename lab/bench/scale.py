@@ -67,7 +67,6 @@ def bench(on_progress: OnProgress | None = None, documents: int = SIZES[-1], kee
 
 
 def cases_at(size: int) -> list[ScaleCase]:
-    """What is measured of ours at one size in one process. The corpus is built first: later cases read it."""
     cases = [ScaleCase(BUILD, size), *(ScaleCase(ROUND, size, model) for model in MODELS)]
     if size <= MOST_TEXTS:
         cases.insert(1, ScaleCase(TEXT, size))
@@ -89,8 +88,6 @@ def parts_cases(sizes: Sequence[int]) -> list[ScaleCase]:
 
 @dataclass
 class ScaleRun:
-    """The measurements so far."""
-
     folder: Path
     sizes: Sequence[int]
     kept: KeptRows
@@ -103,18 +100,15 @@ class ScaleRun:
         self._cases(cases_at(size))
 
     def engines(self) -> None:
-        """The cases of engines, and the parts of which their rounds are made."""
         self._cases([*parts_cases(self.sizes), *engine_cases(self.sizes)])
 
     def peers_at(self, size: int) -> None:
-        """Every peer at one size."""
         for name in PEERS:
             key = {"peer": name, "documents": size, "seconds": PEER_SECONDS}
             self._row(key, name, partial(self._theirs, name, size))
         (self.folder / _TOKENS).unlink(missing_ok=True)
 
     def rows(self) -> list[Row]:
-        """All rows so far that this bench asks for."""
         wanted = {*self.sizes, *(case.documents for case in parts_cases(self.sizes))}
         return [row for row in self.kept.rows.values() if row["documents"] in wanted]
 
@@ -135,11 +129,8 @@ class ScaleRun:
                 self.kept.add(key, {**key, "missing": str(reason), **before})
         self._done += 1
         if self.on_progress is not None:
-            self.on_progress(self._done, self._cases_in_all())
-
-    def _cases_in_all(self) -> int:
-        each = [len(cases_at(size)) + len(PEERS) for size in self.sizes]
-        return sum(each) + len(parts_cases(self.sizes)) + len(engine_cases(self.sizes))
+            each = [len(cases_at(size)) + len(PEERS) for size in self.sizes]
+            self.on_progress(self._done, sum(each) + len(parts_cases(self.sizes)) + len(engine_cases(self.sizes)))
 
     def _ours(self, case: ScaleCase) -> Row:
         _check_here(case)
@@ -200,20 +191,29 @@ def result_of(run: ScaleRun) -> Row:
     rows, sizes = run.rows(), run.sizes
     complete = [row for row in rows if "missing" not in row]
     ours = {_case(row): row for row in complete if "peer" not in row}
-    shown = [_shown(case, row) for case, row in ours.items()]
+    shown = []
+    for case, row in ours.items():
+        by_batches = case.model in MODELS and MODELS[case.model].by_batches
+        unit = "s a mini-batch" if by_batches else "s a round" if case.model else "s"
+        shown.append({"case": str(case), "ours": round(row["seconds"], 5 if by_batches else 2), "unit": unit})
     compared = [_compared(row, ours) for row in complete if "peer" in row]
-    tables = {"Goals": goals(ours, sizes), "Memory and processor": [_used(row) for row in complete]}
+    used = [
+        {
+            "case": _name(row),
+            "peak GiB": round(row["peak_mib"] / 1024, 2),
+            "processor s": round(row["processor"], 4) if "processor" in row else "",
+        }
+        for row in complete
+    ]
+    tables = {"Goals": goals(ours, sizes), "Memory and processor": used}
     facts = {"documents": sizes[-1], "topics": TOPICS, "words": WORDS, "length": LENGTH}
     facts |= {"peer_limit_seconds": PEER_SECONDS, "peer_limit_gib": PEER_MEBIBYTES // 1024}
-    missing = [*_missing(rows, sizes), *(f"{name}: {reason}" for name, reason in run.absent.items())]
+    missing = [f"{_name(row)}: {row['missing']}" for row in rows if "missing" in row]
+    too_many = [size for size in sizes if size > MOST_IN_MEMORY]
+    missing += [f"texts, and documents in memory, {size:,} documents: not asked for" for size in too_many]
+    missing += [f"{name}: {reason}" for name, reason in run.absent.items()]
     result = record("scale", [*shown, *compared], missing=missing, packages=("numpy", "numba", "torch"), **facts)
     return {**result, "tables": tables, "measured": complete}
-
-
-def _missing(rows: Sequence[Row], sizes: Sequence[int]) -> list[str]:
-    found = [f"{_name(row)}: {row['missing']}" for row in rows if "missing" in row]
-    left_out = [f"texts, and documents in memory, {size:,} documents: not asked for" for size in sizes if size > MOST_IN_MEMORY]
-    return found + left_out
 
 
 def _name(row: Row) -> str:
@@ -224,12 +224,6 @@ def _case(row: Row) -> ScaleCase:
     return ScaleCase(**{one.name: row[one.name] for one in fields(ScaleCase)})
 
 
-def _shown(case: ScaleCase, row: Row) -> Row:
-    by_batches = case.model in MODELS and MODELS[case.model].by_batches
-    unit = "s a mini-batch" if by_batches else "s a round" if case.model else "s"
-    return {"case": str(case), "ours": round(row["seconds"], 5 if by_batches else 2), "unit": unit}
-
-
 def _compared(row: Row, ours: dict[ScaleCase, Row]) -> Row:
     """A pass over all documents of theirs, beside a sweep of our LDA or a pass of our `lda-vi` over documents on disk."""
     model = "lda" if row["peer"] == "tomotopy" else "lda-vi"
@@ -238,11 +232,6 @@ def _compared(row: Row, ours: dict[ScaleCase, Row]) -> Row:
     seconds = found["seconds"] / MODELS[model].passes if model == "lda" else found["seconds"]
     case = f"{what} over {row['documents']:,} documents, ours {model} on disk"
     return beside(case, seconds, row["seconds"], "s", f"{row['peer']} {row['version']}", digits=2)
-
-
-def _used(row: Row) -> Row:
-    figures = {"case": _name(row), "peak GiB": round(row["peak_mib"] / 1024, 2)}
-    return {**figures, "processor s": round(row["processor"], 4) if "processor" in row else ""}
 
 
 def goals(ours: dict[ScaleCase, Row], sizes: Sequence[int]) -> list[Row]:

@@ -51,8 +51,6 @@ _MANY, _FEW_ROUNDS, _MORE_ROUNDS = 10**6, 2, 6  # rounds of corpora from so many
 
 @dataclass(frozen=True)
 class ScaledModel:
-    """A model with the settings it is measured with."""
-
     settings: Mapping[str, Any]
     threaded: bool = False
     by_batches: bool = False
@@ -71,8 +69,6 @@ MODELS: Mapping[str, ScaledModel] = MappingProxyType(
 
 @dataclass(frozen=True)
 class ScaleCase:
-    """One measurement."""
-
     what: str
     documents: int
     model: str = ""
@@ -104,16 +100,13 @@ class ScaleCase:
 
     @property
     def topics(self) -> int:
-        """Topics of the documents, and of the model."""
         return LARGE_TOPICS if self.what == LARGE else TOPICS
 
     @property
     def words(self) -> int:
-        """Words of the vocabulary."""
         return LARGE_WORDS if self.what == LARGE else WORDS
 
     def corpus_in(self, folder: Path) -> Path:
-        """Where its documents lie on disk."""
         return folder / f"documents-{self.documents}-{self.words}"
 
 
@@ -150,14 +143,17 @@ def built_from_text(case: ScaleCase, folder: Path) -> Row:
 def answered(case: ScaleCase, folder: Path) -> Row:
     """Seconds of a party's answers: documents chosen, rows made, clipped and added; and of the model's update, beside them."""
     scaled, model = MODELS[case.model], model_of(case)
-    opened, documents = timed(partial(_documents, case, folder))
+    in_memory, at = case.place == MEMORY, case.corpus_in(folder)
+    opened, documents = timed(lambda: (case.stream.corpus() if in_memory else Corpus.open(at)).in_blocks())
     with _engine(case) as engine:
         if engine is not IN_PROCESS:  # its workers begin, and compile what they need
             AnsweringParty(model, documents.select(np.arange(1)), engine, IN_MEMORY).on_each_worker(documents)
         keeping = IN_MEMORY if case.place == MEMORY else Keeping("bench", "0")
         party = AnsweringParty(model, documents, engine, keeping)
         party.answers(case.rounds)
-    facts = _figures(party, case)
+    counted = slice(case.not_counted, None)
+    facts = {name: float(np.median(getattr(party, name)[counted])) for name in ("seconds", "processor")}
+    facts |= {"counted": case.rounds - case.not_counted, "first": party.seconds[0], "update": party.updates[-1]}
     if engine is not IN_PROCESS:
         del facts["processor"]  # that of the workers is not in it
     if not scaled.by_batches:
@@ -173,18 +169,6 @@ def model_of(case: ScaleCase) -> TopicModel:
     few = ScaleCase(ROUND, _COMPILED).stream
     AnsweringParty(model, few.corpus(), IN_PROCESS, IN_MEMORY).answers(2)
     return model
-
-
-def _figures(party: AnsweringParty, case: ScaleCase) -> Row:
-    counted = slice(case.not_counted, None)
-    medians = {name: float(np.median(getattr(party, name)[counted])) for name in ("seconds", "processor")}
-    return {**medians, "counted": case.rounds - case.not_counted, "first": party.seconds[0], "update": party.updates[-1]}
-
-
-def _documents(case: ScaleCase, folder: Path) -> Any:
-    if case.place == MEMORY:
-        return case.stream.corpus().in_blocks()
-    return Corpus.open(case.corpus_in(folder)).in_blocks()
 
 
 @contextmanager
@@ -213,7 +197,6 @@ class AnsweringParty:
         self._state: State = model.start(documents.vocabulary, np.random.default_rng(0))
 
     def answers(self, rounds: int) -> None:
-        """So many more rounds."""
         for number in range(len(self.seconds), len(self.seconds) + rounds):
             begun = time.process_time()
             took, vector = timed(partial(self._answer, number))
@@ -225,13 +208,12 @@ class AnsweringParty:
             self.updates.append(updated)
 
     def forget(self) -> None:
-        """Everything that the party remembers of its documents."""
         self._memory = {}
 
     def on_each_worker(self, documents: Any) -> None:
         """A first answer of a few documents of several blocks, so that every worker has begun before the clock runs."""
         blocks = documents.blocks()
-        self.documents = documents.select(np.concatenate([np.asarray(_first_rows(block)) for block in blocks[:2]]))
+        self.documents = documents.select(np.concatenate([np.asarray(block.rows[:50]) for block in blocks[:2]]))
         self.answers(1)
 
     def _answer(self, number: int) -> Mapping[str, Any]:
@@ -245,12 +227,7 @@ class AnsweringParty:
         return route.answer(query, self.documents, context, self._memory, rng, self.engine, keeping).vector
 
 
-def _first_rows(block: Any) -> Any:
-    return block.rows[:50]
-
-
 def as_argument(case: ScaleCase) -> str:
-    """A case as the command line names it."""
     return json.dumps(asdict(case))
 
 
@@ -269,7 +246,6 @@ class Weighing:
         self.sums: list[Node] = []
 
     def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
-        """The results, in the order of the tasks."""
         self.question = len(packed("the question", work))
         for task in tasks:
             result: Any = work(task)
@@ -296,7 +272,8 @@ def parts(case: ScaleCase, folder: Path) -> Row:
     facts = {"seconds": party.seconds[-1], "processor": processor, "update": party.updates[-1], "check_seconds": checked}
     latest = list(place.glob("memory/bench/*-1.npz"))
     assert len(latest) == len(corpus.blocks())
-    facts |= {"kept_bytes": sum(path.stat().st_size for path in latest), "stored_bytes": _size_of(place / "memory", place)}
+    stored = [path for path in place.rglob("*") if path.is_file() and place / "memory" not in path.parents]
+    facts |= {f"{name}_bytes": sum(path.stat().st_size for path in of) for name, of in (("kept", latest), ("stored", stored))}
     facts |= {"tokens_per_second": case.documents * LENGTH * MODELS[case.model].passes / party.seconds[-1]}
     return {**facts, **_weighed(party, corpus)}
 
@@ -321,18 +298,12 @@ def _weighed(party: AnsweringParty, corpus: Corpus) -> Row:
     return {"question_bytes": engine.question, "sum_bytes": engine.node, "add_seconds": added, "values": one.vector.size}
 
 
-def _size_of(left_out: Path, folder: Path) -> int:
-    files = (path for path in folder.rglob("*") if path.is_file() and left_out not in path.parents)
-    return sum(path.stat().st_size for path in files)
-
-
 # ---- the process of one case -------------------------------------------------------------------------------------------
 
 _KINDS = {BUILD: built, TEXT: built_from_text, ROUND: answered, PARTS: parts, LARGE: parts, CHOICE: choice}
 
 
 def measured(case: ScaleCase, folder: Path) -> Row:
-    """The figures of one case."""
     return {**_KINDS[case.what](case, folder), "peak_mib": round(memory_now(), 1)}
 
 

@@ -7,16 +7,12 @@ are made anew where a model's source has changed, and those of the packages stay
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 import securetm.models
 from lab.bench.semantic_judged import Topics, judged, summary
@@ -25,7 +21,7 @@ from lab.keeping import KeptRows, Key, fits
 from lab.measuring import OnProgress, Row, beside, record, told
 from lab.peers.other_packages import PeerMissing
 from lab.peers.semantic import SemanticPackages
-from lab.research_corpora import FILE, M10, MEASURED, PUBLIC, research_file
+from lab.research_corpora import FILE, M10, MEASURED, PUBLIC, embedded, research_file
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.text_embeddings import TextEmbedder
 from securetm.errors import BadSetting
@@ -75,7 +71,9 @@ def bench(
     for key in told(keys, on_progress):
         try:
             if key not in kept:
-                kept.add(key, _piece(key))
+                corpus = labelled(key["corpus"], key["documents"])
+                topics, facts_of = _ours(corpus, key) if key["system"] in OURS else _theirs(key)
+                kept.add(key, {**judged(corpus, topics), **facts_of})
             pieces.append({**key, **kept[key]})
         except PeerMissing as reason:
             missing.append(str(reason))
@@ -107,20 +105,9 @@ def source_of_models() -> str:
 # ---- one fit -----------------------------------------------------------------------------------------------------------
 
 
-def _piece(key: Key) -> Row:
-    corpus = labelled(key["corpus"], key["documents"])
-    found, facts = _ours(corpus, key) if key["system"] in OURS else _theirs(key)
-    return {**judged(corpus, found), **facts}
-
-
 @cache
 def labelled(name: str, documents: int | None) -> Corpus:
-    """The documents with their embeddings; with a number of them, so many at random."""
-    with gzip.open(research_file(LABELLED[name]), "rt", encoding="utf-8") as stream:
-        read = [json.loads(line) for line in stream]
-    some = np.sort(np.random.default_rng(0).permutation(len(read))[:documents])
-    texts, labels = ([read[number][what] for number in some] for what in ("text", "label"))
-    return Corpus.from_strings(texts, tokeniser=MEASURED, labels=labels, embed=TextEmbedder().embed, name=name)
+    return embedded(research_file(LABELLED[name]), documents, name)
 
 
 def _ours(corpus: Corpus, key: Key) -> tuple[Topics, Row]:
@@ -154,16 +141,16 @@ def _compile(system: str) -> None:
     _federated(Corpus.from_strings(texts, tokeniser=MEASURED, embed=TextEmbedder().embed), system, 0)
 
 
+@cache
+def _packages(name: str, documents: int | None) -> SemanticPackages:
+    return SemanticPackages(labelled(name, documents), TOPICS, WORDS)
+
+
 def _theirs(key: Key) -> tuple[Topics, Row]:
     packages = _packages(key["corpus"], key["documents"])
     said, shares, hard = packages.fitted(key["system"], key["seed"])
     topics = Topics(shares, hard, said.pop("words"))
     return topics, {name: round(value, 2) if isinstance(value, float) else value for name, value in said.items()}
-
-
-@cache
-def _packages(name: str, documents: int | None) -> SemanticPackages:
-    return SemanticPackages(labelled(name, documents), TOPICS, WORDS)
 
 
 # ---- all of them side by side --------------------------------------------------------------------------------------------
@@ -198,7 +185,6 @@ def _rows(found: Sequence[Row]) -> list[Row]:
 
 
 def _tables(found: Sequence[Row]) -> dict[str, list[Row]]:
-    """For each corpus one line a system."""
     tables: dict[str, list[Row]] = {}
     for row in found:
         line: Row = {"system": NAMES[row["system"]], "seeds": row["seeds"]}
@@ -217,7 +203,6 @@ LEVEL = 0.98  # of the best package's F1 or mutual information is level with it
 
 
 def goals(found: Sequence[Row]) -> list[Row]:
-    """What was asked for, what was found, and whether it holds, for each corpus that was measured."""
     rows, by = [], {(row["corpus"], row["system"]): row for row in found}
     for corpus in CORPORA:
         ours = {system: by[corpus, system] for system in OURS if (corpus, system) in by}

@@ -87,7 +87,6 @@ def packed(hard: Array) -> str:
 
 
 def unpacked(text: str) -> Array:
-    """The topics that `packed` wrote."""
     return np.frombuffer(zlib.decompress(base64.b64decode(text)), "<i2")
 
 

@@ -19,8 +19,6 @@ from securetm.sessions.identities import COORDINATOR
 
 @dataclass
 class WaveCost:
-    """What one message from each party cost."""
-
     party: list[float] = field(default_factory=list)  # seconds, one party each
     coordinator: float = 0.0
     up: list[int] = field(default_factory=list)
@@ -41,15 +39,12 @@ class PlannedSession:
         return self.aggregation.admit(self.promised, self.cohort(0))
 
     def cohort(self, number: int) -> Cohort:
-        """The public facts of that round."""
         return Cohort(number.to_bytes(32, "big"), number, self.members)
 
     def party(self, name: str) -> Session:
-        """One member's role."""
         return self.aggregation.party(name, self._roster, OperatingSystem(), RoleMemory(identity=_secret(name)))
 
     def coordinator(self) -> Session:
-        """The coordinator's."""
         return self.aggregation.coordinator(self._roster, RoleMemory())
 
     @property

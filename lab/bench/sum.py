@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from lab.bench.sessions import MeasuredSession, WaveCost
+from lab.bench.sessions import MeasuredSession
 from lab.measuring import OnProgress, Row, fastest, figure, least_by_turns, record, seconds, told, within
 from lab.peers.other_packages import FLOWER, HOLDERS, THRESHOLD, flower_masking
 from securetm.aggregation.masked import shamir
@@ -110,7 +110,6 @@ ROUND = ("round: mask", "round: unmask")
 
 
 def _session(parties: int, length: int) -> tuple[MeasuredSession, dict[str, Array]]:
-    """A session that is set up, and each party's vector."""
     terms = Terms((Block("values", (length,)),), domain=Domain.INTEGER, reach=2**20)
     session = MeasuredSession(MaskedSum(), terms, parties, ROUNDS)
     return session, dict.fromkeys(session.members, np.arange(length) % 1000)
@@ -123,17 +122,13 @@ def _phases(parties: int, length: int, leaving: int) -> list[Row]:
     case = f"{parties} parties, {length:,} values" + (f", {leaving} missing" if leaving else "")
     named = [] if leaving else [(name, [wave]) for name, wave in zip(SETUP, session.setup, strict=True)]
     named += [(name, list(waves)) for name, waves in zip(ROUND, zip(*rounds, strict=True), strict=True)]
-    return [row for name, waves in named for row in _costs(f"{name}, {case}", waves)]
-
-
-def _costs(case: str, waves: Sequence[WaveCost]) -> list[Row]:
-    party = min(median(wave.party) for wave in waves)
-    up, down = max(max(wave.up) for wave in waves), max(max(wave.down) for wave in waves)
-    of_coordinator = min(wave.coordinator for wave in waves)
-    return [
-        figure(f"{case}: each party", party, "s", 6, bytes_up=up, bytes_down=down),
-        figure(f"{case}: coordinator", of_coordinator, "s", 6),
-    ]
+    rows = []
+    for name, waves in named:
+        party, of_coordinator = min(median(wave.party) for wave in waves), min(wave.coordinator for wave in waves)
+        up, down = max(max(wave.up) for wave in waves), max(max(wave.down) for wave in waves)
+        rows.append(figure(f"{name}, {case}: each party", party, "s", 6, bytes_up=up, bytes_down=down))
+        rows.append(figure(f"{name}, {case}: coordinator", of_coordinator, "s", 6))
+    return rows
 
 
 def _memory(length: int) -> list[Row]:

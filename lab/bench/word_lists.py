@@ -39,8 +39,6 @@ LARGEST, OWN_WORDS, DOCUMENTS = 10, 200_000, 20_000  # parties, words of each, d
 
 @dataclass(frozen=True)
 class Way:
-    """One way to come to the list."""
-
     profile: str
     vocabulary: Mapping[str, Any]
     epsilon: float = 0.0
@@ -60,7 +58,11 @@ WAYS: Mapping[str, Way] = {
 
 def bench(on_progress: OnProgress | None = None) -> Row:
     """The words, seconds and bytes of each way, and of the largest blind list."""
-    corpus, rows = _corpus(), []
+    if newsgroups_file():
+        corpus = research_corpus(FILE).replace(name="20 Newsgroups")
+    else:
+        corpus = Corpus.concat(list(docstring_parties().values()), name=INSTEAD)
+    rows = list[Row]()
     parties = dealt_out(corpus, PARTIES)
     for case in told([*WAYS, ""], on_progress):
         rows += _costs(case, _plan(WAYS[case]), parties) if case else _largest()
@@ -152,9 +154,3 @@ def _many_words(party: int) -> Corpus:
     return Corpus(
         HeldDocuments(counts, words, np.arange(DOCUMENTS, dtype=np.uint64) + np.uint64(party << 32)), f"party {party}"
     )
-
-
-def _corpus() -> Corpus:
-    if not newsgroups_file():
-        return Corpus.concat(list(docstring_parties().values()), name=INSTEAD)
-    return research_corpus(FILE).replace(name="20 Newsgroups")

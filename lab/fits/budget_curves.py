@@ -64,7 +64,6 @@ def sampled(rate: float, noise: float, count: int) -> list[float]:
 
 
 def tables() -> dict[str, Any]:
-    """All tables."""
     moved = [unsampled(place) for place in range(FIRST, LAST + 1)]
     by_rate = [[[sampled(rate, noise, count) for count in COUNTS] for noise in NOISES] for rate in RATES]
     return {

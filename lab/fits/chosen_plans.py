@@ -20,10 +20,9 @@ import numpy as np
 from lab.documents import classified
 from lab.federations import dealt_out
 from lab.fits.forecast import fit
-from lab.fits.forecast_trials import DOCSTRINGS, MESSAGES, NEWS_POSTS, PAPERS, SNIPPETS, TITLES, points_of, whole
+from lab.fits.forecast_trials import DOCSTRINGS, MESSAGES, NEWS_POSTS, PAPERS, SNIPPETS, TITLES, points_of, with_judges
 from lab.keeping import KeptRows, Key, fits, made
 from lab.measuring import OnProgress, Row, committed
-from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import execute
 from securetm.plans.forecast import FittedRule, ForecastSetting, forecast
@@ -60,7 +59,6 @@ def reproduce(
 
 
 def found(rows: Sequence[Row]) -> Row:
-    """The result of these rows."""
     read = "TagMyNews, M10, StackOverflow titles, SMS, docstrings of installed packages, 20 Newsgroups"
     about = {"corpus": read, "reproduction": "chosen-plans", "parties": PARTIES}
     return {**about, "tables": {"Kept": [kept(rows)]}, "rows": list(rows)}
@@ -77,8 +75,7 @@ def kept(rows: Sequence[Row]) -> Row:
 
 
 def row(key: Key) -> Row:
-    """What was promised of one plan, and what came."""
-    train, judges = _documents(key["corpus"], key["documents"])
+    train, judges = with_judges(key["corpus"], key["documents"], JUDGES)
     answers = Answers(
         looks=("reader",), hide=("document",), parties=PARTIES, documents=len(train), purpose="explore", per_person=0
     )
@@ -94,10 +91,15 @@ def row(key: Key) -> Row:
     return {**key, "documents": len(train), **promise(told["forecast"], key["corpus"]), **came(result, words, f1)}
 
 
+@cache
+def _rule_without(corpus: str) -> FittedRule:
+    points = points_of(committed("reproduce-usefulness-forecast")["rows"])
+    return FittedRule.of(fit([point for point in points if point.family != corpus]))
+
+
 def promise(told: Mapping[str, Any], corpus: str) -> Row:
     """What was promised, as ratios to the perplexity of word frequencies: the least, the middle and the most."""
-    setting = ForecastSetting(**told["setting"])
-    left_out = forecast(setting, _rule_without(corpus)).record()
+    left_out = forecast(ForecastSetting(**told["setting"]), _rule_without(corpus)).record()
     names = ("model", "start", "general_list", "listed", "words", "topics", "rounds")
     facts = {name: told["setting"][name] for name in names}
     return {
@@ -110,24 +112,9 @@ def promise(told: Mapping[str, Any], corpus: str) -> Row:
 
 
 def came(result: Mapping[str, Any], words: int, f1: float) -> Row:
-    """What came of it."""
     gain = result["baseline"]["gain"]["value"]
     return {"found": words, "ratio": round(exp(-gain), 4), "useful": result["useful"], "f1": round(f1, 4)}
 
 
 def _ratios(band: Mapping[str, float] | None) -> list[float] | None:
     return None if band is None else [round(exp(-band[name]), 3) for name in ("high", "middle", "low")]
-
-
-@cache
-def _rule_without(corpus: str) -> FittedRule:
-    points = points_of(committed("reproduce-usefulness-forecast")["rows"])
-    return FittedRule.of(fit([point for point in points if point.family != corpus]))
-
-
-@cache
-def _documents(name: str, most: int) -> tuple[Corpus, Corpus]:
-    """So many documents for the parties, or all that are there, and others that judge the topics; over all their words."""
-    corpus = whole(name)
-    order = np.random.default_rng(0).permutation(len(corpus))
-    return corpus.select(np.sort(order[JUDGES : JUDGES + most])), corpus.select(np.sort(order[:JUDGES]))

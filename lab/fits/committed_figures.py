@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from math import exp
 from pathlib import Path
@@ -27,12 +27,18 @@ _AS = {"fortress": "dp-distributed", "open": _NO_NOISE, "masked_strict": _NO_NOI
 
 
 def shown() -> list[dict[str, Any]]:
-    """A row for each profile and each epsilon that was tried."""
-    return [{**asdict(cost), "sources": list(cost.sources)} for name in profile_names() for cost in _costs_of(name)]
+    costs: list[ProfileCost] = []
+    for name in profile_names():
+        budget = read_profile(name).budget
+        if budget is not None and budget.unit is Unit.WORD:
+            costs.append(_of_words(name, budget.epsilon))
+        else:
+            measured = (MODEL, _AS.get(name, name))
+            costs += [_of_frontier(name, epsilon) for model, profile, epsilon in _frontier() if (model, profile) == measured]
+    return [{**asdict(cost), "sources": list(cost.sources)} for cost in costs]
 
 
 def lists() -> list[dict[str, Any]]:
-    """A row for each way to a list of words that was measured."""
     figures = {row["case"]: row["ours"] for row in _rows(LISTS)}
     cases = [case.partition(":")[0] for case in figures if case.endswith(": words") and "parties of" not in case]
     return [
@@ -48,18 +54,6 @@ def lists() -> list[dict[str, Any]]:
     ]
 
 
-def _costs_of(name: str) -> Iterator[ProfileCost]:
-    budget = read_profile(name).budget
-    if budget is not None and budget.unit is Unit.WORD:
-        yield _of_words(name, budget.epsilon)
-    else:
-        yield from (_of_frontier(name, epsilon) for model, profile, epsilon in _frontier() if _is_of(name, model, profile))
-
-
-def _is_of(name: str, model: str, profile: str) -> bool:
-    return (model, profile) == (MODEL, _AS.get(name, name))
-
-
 def _of_frontier(name: str, epsilon: float | None) -> ProfileCost:
     """Figures of the frontier of private models.
 
@@ -68,7 +62,8 @@ def _of_frontier(name: str, epsilon: float | None) -> ProfileCost:
     measured, beside = _AS.get(name, name), _frontier()
     row = beside[MODEL, measured, epsilon]
     without, vectors = beside[MODEL, _NO_NOISE, None], beside[CONTROL, _NO_NOISE, None]
-    benched = _benched() if measured == "dp-distributed" else None
+    rows = (row for row in _rows(BENCH) if str(row["case"]).startswith(MODEL))
+    benched = next(rows) if measured == "dp-distributed" else None
     up, down = _encrypted(name)
     return ProfileCost(
         profile=name,
@@ -130,10 +125,6 @@ def _frontier() -> Mapping[tuple[str, str, float | None], Mapping[str, Any]]:
     """The rows of the frontier in one frame, by model, profile and epsilon."""
     rows = (row for row in _rows(FRONTIER) if (row["corpus"], row["topics"], row["judging"]) == (CORPUS, TOPICS, JUDGING))
     return {(row["model"], row["profile"], row["epsilon"]): row for row in rows}
-
-
-def _benched() -> Mapping[str, Any]:
-    return next(row for row in _rows(BENCH) if str(row["case"]).startswith(MODEL))
 
 
 def _encrypted(name: str) -> tuple[float, float]:

@@ -29,7 +29,6 @@ from securetm.plans.forecast import (
     WORDS,
     FittedModel,
     ForecastSetting,
-    Outlook,
     Verdict,
     beyond,
     features,
@@ -58,8 +57,6 @@ _SIZES = {
 
 @dataclass(frozen=True)
 class Point:
-    """One outcome: which model on which corpus, by which features."""
-
     corpus: str
     model: str
     features: Mapping[str, float]
@@ -74,7 +71,6 @@ class Point:
 
     @property
     def noised(self) -> bool:
-        """Whether a budget was spent."""
         return self.row["epsilon"] is not None
 
 
@@ -85,18 +81,18 @@ def _family(corpus: str) -> str:
 def points_of_trials(rows: Sequence[Row]) -> list[Point]:
     """The outcomes of trials, each beside the same model without noise."""
     settled = {_alike(row): row["f1"] for row in rows if row["epsilon"] is None}
-    return [_of_trial(row, settled.get(_alike(row))) for row in rows]
+    points = []
+    for row in rows:
+        radius = 1.0 if row["model"] == MOMENTS else row["radius"]
+        found = _features(row, row["documents"], row["words"], row["length"], row["deviation"] / radius, row["radius"])
+        without = settled.get(_alike(row))
+        share = row["f1"] / without if without else None
+        points.append(Point(row["corpus"], row["model"], found, row["held_out"] - row["frequencies"], share, row))
+    return points
 
 
 def _alike(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("corpus", "documents", "model", "words", "topics", "radius", "seed"))
-
-
-def _of_trial(row: Row, settled: float | None) -> Point:
-    radius = 1.0 if row["model"] == MOMENTS else row["radius"]
-    found = _features(row, row["documents"], row["words"], row["length"], row["deviation"] / radius, row["radius"])
-    share = row["f1"] / settled if settled else None
-    return Point(row["corpus"], row["model"], found, row["held_out"] - row["frequencies"], share, row)
 
 
 def points_of_frontier(rows: Sequence[Row]) -> list[Point]:
@@ -104,17 +100,15 @@ def points_of_frontier(rows: Sequence[Row]) -> list[Point]:
     judged = [row for row in rows if row["judging"] == JUDGING]
     frequencies = {row["corpus"]: row["held_out"] for row in judged if row["model"] == FREQUENCIES}
     settled = {(r["corpus"], r["topics"], r["model"]): r["f1"] for r in judged if r["profile"] == NO_NOISE}
-    tried = [row for row in judged if row["model"] in (*_OF_LDA_VI, MOMENTS)]
-    return [_of_frontier(row, frequencies, settled) for row in tried]
-
-
-def _of_frontier(row: Row, frequencies: Mapping[str, float], settled: Mapping[Any, float]) -> Point:
-    documents, length = _SIZES[row["corpus"]]
-    factor = 0.0 if row["profile"] == NO_NOISE else under_profile(read_profile(row["profile"]), PARTIES)
-    found = _features(row, round((1 - JUDGING) * documents), FRONTIER_WORDS, length, row["noise"] * factor, RADIUS)
-    without = settled.get((row["corpus"], row["topics"], row["model"]))
-    share = row["f1"] / without if without else None
-    return Point(row["corpus"], row["model"], found, row["held_out"] - frequencies[row["corpus"]], share, row)
+    points = []
+    for row in (row for row in judged if row["model"] in (*_OF_LDA_VI, MOMENTS)):
+        documents, length = _SIZES[row["corpus"]]
+        factor = 0.0 if row["profile"] == NO_NOISE else under_profile(read_profile(row["profile"]), PARTIES)
+        found = _features(row, round((1 - JUDGING) * documents), FRONTIER_WORDS, length, row["noise"] * factor, RADIUS)
+        without = settled.get((row["corpus"], row["topics"], row["model"]))
+        share = row["f1"] / without if without else None
+        points.append(Point(row["corpus"], row["model"], found, row["held_out"] - frequencies[row["corpus"]], share, row))
+    return points
 
 
 def _features(row: Row, documents: int, words: int, length: float, deviation: float, radius: float) -> Mapping[str, float]:
@@ -192,22 +186,16 @@ def left_out(points: Sequence[Point], outcome: str, form: Form) -> dict[str, Arr
     apart = {}
     for family in dict.fromkeys(point.family for point in points):
         others = [point for point in points if point.family != family]
-        mine = [point for point in points if point.family == family and point.noised and _within(point, others)]
+        mine = []  # for which a forecast would be made at all: it is not where a feature lies beyond what was tried
+        for point in (point for point in points if point.family == family and point.noised):
+            spans = {name: [f(other.features[name] for other in others) for f in (min, max)] for name in point.features}
+            if all(low - SLACK <= point.features[name] <= high + SLACK for name, (low, high) in spans.items()):
+                mine.append(point)
         if mine and others:
-            apart[family] = _apart(fitted(others, outcome, form), mine, outcome)
+            values = np.array([getattr(point, outcome) for point in mine])
+            read = tables([point.features for point in mine])
+            apart[family] = values - lesser_of_lines(fitted(others, outcome, form), *read)
     return apart
-
-
-def _within(point: Point, others: Sequence[Point]) -> bool:
-    """Whether a forecast would be made at all: it is not where a feature lies beyond what was tried."""
-    spans = {name: [f(other.features[name] for other in others) for f in (min, max)] for name in point.features}
-    return all(low - SLACK <= point.features[name] <= high + SLACK for name, (low, high) in spans.items())
-
-
-def _apart(numbers: Array, points: Sequence[Point], outcome: str) -> Array:
-    values = np.array([getattr(point, outcome) for point in points])
-    off: Array = values - lesser_of_lines(numbers, *tables([point.features for point in points]))
-    return off
 
 
 def of_texts(apart: Mapping[str, Array]) -> list[Array]:
@@ -237,41 +225,28 @@ def _quantiles(apart: Sequence[Array], at: Sequence[float] | Array) -> list[floa
 
 def fit(points: Sequence[Point]) -> Row:
     """The rule for these points: for each model the numbers of both outcomes, their bands, and what was tried."""
-    each = {name: [point for point in points if point.model == name] for name in dict.fromkeys(p.model for p in points)}
-    models = {name: _fit_one(mine) for name, mine in each.items() if _enough(mine)}
+    models = dict[str, Row]()
+    for model in dict.fromkeys(point.model for point in points):
+        mine = [point for point in points if point.model == model]
+        noised = [point for point in mine if point.noised and not point.family.startswith(MADE_UP)]
+        if len(noised) >= FEWEST and len({point.family for point in noised}) >= FEWEST_CORPORA:
+            names = [name for name in mine[0].features if name != SHORTNESS]
+            spans = {name: [f(point.features[name] for point in mine) for f in (min, max)] for name in names}
+            tried = {name: [round(low, 4), round(high, 4)] for name, (low, high) in spans.items()}
+            models[model] = {outcome: _curve(mine, outcome) for outcome in (HELD_OUT, CLASSIFICATION)} | {"tried": tried}
     numbers = fitted_f1([point for point in points if point.model in models])
     models = {name: {**one, "f1": numbers[name]} for name, one in models.items()}
     return {"corpora": sorted({point.family for point in points}), "covers": COVERS, "models": models}
 
 
-def _enough(points: Sequence[Point]) -> bool:
-    noised = [point for point in points if point.noised and not point.family.startswith(MADE_UP)]
-    return len(noised) >= FEWEST and len({point.family for point in noised}) >= FEWEST_CORPORA
-
-
-def _fit_one(points: Sequence[Point]) -> Row:
-    names = [name for name in points[0].features if name != SHORTNESS]
-    spans = {name: [f(point.features[name] for point in points) for f in (min, max)] for name in names}
-    tried = {name: [round(low, 4), round(high, 4)] for name, (low, high) in spans.items()}
-    return {**{outcome: _curve(points, outcome) for outcome in (HELD_OUT, CLASSIFICATION)}, "tried": tried}
-
-
 def _curve(points: Sequence[Point], outcome: str) -> Row:
-    known = [point for point in points if getattr(point, outcome) is not None and _tells(point, outcome)]
+    told = [point for point in points if getattr(point, outcome) is not None]
+    known = [point for point in told if point.noised or outcome != HELD_OUT]  # words are predicted otherwise without noise
     each = {form: of_texts(left_out(known, outcome, form)) for form in FORMS}
-    form = min(FORMS, key=lambda one: _missed(each[one]))
+    missed = {form: np.mean([np.sqrt(np.mean(np.square(one))) for one in apart]) for form, apart in each.items()}
+    form = min(FORMS, key=lambda one: float(missed[one]))  # the mean over corpora of the root of the mean square of each
     numbers = [round(float(one), 4) for one in fitted(known, outcome, form)]
     return {"numbers": numbers, **ends(each[form]), "without": list(form.without), "outcomes": len(known)}
-
-
-def _tells(point: Point, outcome: str) -> bool:
-    """Whether a point tells of an outcome under a budget: words are predicted otherwise from tables without noise."""
-    return point.noised or outcome != HELD_OUT
-
-
-def _missed(apart: Sequence[Array]) -> float:
-    """How far outcomes lie from the rule: the root of the mean square of a corpus, on average over corpora."""
-    return float(np.mean([np.sqrt(np.mean(np.square(one))) for one in apart]))
 
 
 # ---- the order of settings by F1 -----------------------------------------------------------------------------------------
@@ -321,7 +296,8 @@ def _ranked(points: Sequence[Point], family: str) -> Row:
     cases: dict[tuple[Any, ...], list[Point]] = {}
     for point in points:
         if point.family == family and point.noised and point.model in numbers and point.row["f1"]:
-            cases.setdefault(_case(point), []).append(point)
+            alike = tuple(point.row.get(name) for name in ("documents", "profile", "epsilon", "radius"))
+            cases.setdefault(alike, []).append(point)
     shares = dict[str, list[float]]()
     for case in (one for one in cases.values() if {point.model for point in one} & {*WITH_VECTORS} and len(one) > 1):
         best = max(point.row["f1"] for point in case)
@@ -335,10 +311,6 @@ def _ranked(points: Sequence[Point], family: str) -> Row:
             shares.setdefault(name, []).append(own.row["f1"] / best)
     cases_of = len(shares.get("ranked first", ()))
     return {"corpus": family, "cases": cases_of, **{name: round(float(np.mean(each)), 3) for name, each in shares.items()}}
-
-
-def _case(point: Point) -> tuple[Any, ...]:
-    return tuple(point.row.get(name) for name in ("documents", "profile", "epsilon", "radius"))
 
 
 # ---- how it does -------------------------------------------------------------------------------------------------------
@@ -371,16 +343,12 @@ def _judged(model: FittedModel, point: Point) -> Row:
     told = outlook(point.features, model)
     wrong = told.verdict is Verdict.OF_USE and point.held_out <= 0
     said = {"verdict": told.verdict.value, "chance": told.chance, "wrongly_of_use": wrong}
-    return {**facts, **kept, **_bands(told, point), **said}
-
-
-def _bands(told: Outlook, point: Point) -> Row:
     found = dict[str, Any]()
-    for name in (HELD_OUT, CLASSIFICATION):
-        band, came = getattr(told, name), getattr(point, name)
+    for name, value in came.items():
+        band = getattr(told, name)
         found[name] = [round(one, 3) for one in (band.low, band.middle, band.high)]
-        found[f"{name}_inside"] = None if came is None else bool(band.low <= came <= band.high)
-    return found
+        found[f"{name}_inside"] = None if value is None else bool(band.low <= value <= band.high)
+    return {**facts, **kept, **found, **said}
 
 
 # ---- tables ------------------------------------------------------------------------------------------------------------

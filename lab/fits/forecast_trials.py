@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +30,13 @@ from lab.fits.forecast import (
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import OnProgress, Row, committed
 from lab.reproduce.contenders import DELTA, MOMENTS, PLAIN, PUBLIC, STARTED, STARTED_PLAIN
-from lab.research_corpora import FILE, M10, SMS, public_words, read_newsgroups, research_corpus
+from lab.research_corpora import FILE, M10, SMS, docstrings, public_words, read_newsgroups, research_corpus
 from lab.research_corpora import PUBLIC as FILES
 from lab.synthetic_documents import LdaNodes, SyntheticNodes, lda_nodes
 from lab.training import exact_sum, noised
 from lab.training import trained as trained_further
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.public_words import frequent_words, public_shares
 from securetm.corpus.tokeniser import Tokeniser, prune
 from securetm.corpus.word_vectors import GLOVE, read_vectors
@@ -80,7 +79,6 @@ class ForecastTrial:
     seed: int = 0
 
     def key(self) -> dict[str, Any]:
-        """Its fields, for JSON."""
         return asdict(self)
 
 
@@ -100,7 +98,6 @@ class ForecastDocuments:
 
 
 def row(key: Key) -> Row:
-    """The row of one trial: how well it predicts and classifies, beside word frequencies."""
     trial = ForecastTrial(**key)
     documents = documents_of(trial.corpus, trial.documents, trial.words)
     model = model_of(trial)
@@ -121,7 +118,6 @@ def row(key: Key) -> Row:
 
 
 def model_of(trial: ForecastTrial) -> TopicModel:
-    """The model with the settings that a run under a budget has."""
     if trial.model == MOMENTS:
         return Moments(n_topics=trial.topics)
     if trial.model == LDA_COUNTS:
@@ -136,7 +132,6 @@ def model_of(trial: ForecastTrial) -> TopicModel:
 
 
 def rounds_of(trial: ForecastTrial, documents: int, words: int) -> int:
-    """How often the model asks."""
     if trial.model == MOMENTS:
         return 1
     if trial.model in (LDA_COUNTS, FACTORS) and trial.epsilon is None:
@@ -175,17 +170,11 @@ def _started(model: TopicModel, documents: ForecastDocuments, trial: ForecastTri
     known: PublicKnowledge = public_knowledge(documents.vectors, trial.topics, documents.shares)
     if trial.model not in _STARTED:
         return model.started(words, known, rng)
-    return model.started(words, _asked_first(documents, trial, known if trial.model == STARTED else None, rng), rng)
-
-
-def _asked_first(
-    documents: ForecastDocuments, trial: ForecastTrial, known: PublicKnowledge | None, rng: np.random.Generator
-) -> PublicKnowledge:
-    """What the noised answer to the question of `moments` says."""
-    before, words = TopicsBefore(trial.topics), documents.train.vocabulary
+    # what the noised answer to the question of `moments` says
+    before = TopicsBefore(trial.topics)
     noise = noise_of_start(trial.epsilon, DELTA, USUAL_START) if trial.epsilon is not None else 0.0
     exact = exact_sum(before.question(len(words), 0.0), documents.train, rng, LONGEST)
-    return before.found(words, noised(exact, noise, rng), known)
+    return model.started(words, before.found(words, noised(exact, noise, rng), known if trial.model == STARTED else None), rng)
 
 
 # ---- documents ---------------------------------------------------------------------------------------------------------
@@ -212,21 +201,24 @@ def _made_up(name: str, documents: int, words: int) -> ForecastDocuments:
 def _chosen(name: str, documents: int, words: int) -> ForecastDocuments:
     """Some documents of a corpus over its own frequent words or those of general English, and public vectors of these."""
     corpus = whole(name.removesuffix(GENERAL_WORDS))
-    chosen = _words_for(name, corpus, words)
+    if name.endswith(GENERAL_WORDS):
+        chosen = frequent_words("en", words, Tokeniser(), _MOST_SHARE)
+    else:
+        others = _WORDS_OF_OTHERS.get(name)
+        chosen = tuple(sorted(public_words(words, of=others) if others else prune(corpus, max_words=words)))
     counted = corpus.project(chosen)
     counted = counted.select(np.flatnonzero(counted.lengths() >= 2))
     order = np.random.default_rng(0).permutation(len(counted))
     judges, rest = order[:_JUDGES], order[_JUDGES : _JUDGES + documents]
-    vectors, shares = _vague(chosen) if name == MANY else known_of(chosen)
+    if name == MANY:  # some of the made-up words
+        made = _many_words()
+        places = {word: n for n, word in enumerate(made.train["node-1"].vocabulary)}
+        at = [places[word] for word in chosen]
+        vectors, shares = vague_vectors(made.beta)[at], _vague_shares(made.beta)[at]
+        shares = shares / shares.sum()
+    else:
+        vectors, shares = known_of(chosen)
     return ForecastDocuments(counted.select(np.sort(rest)), counted.select(np.sort(judges)), vectors, shares)
-
-
-def _words_for(name: str, corpus: Corpus, words: int) -> tuple[str, ...]:
-    """Frequent words of general English, or of two other corpora, or of the corpus itself."""
-    if name.endswith(GENERAL_WORDS):
-        return frequent_words("en", words, Tokeniser(), _MOST_SHARE)
-    others = _WORDS_OF_OTHERS.get(name)
-    return tuple(sorted(public_words(words, of=others) if others else prune(corpus, max_words=words)))
 
 
 def known_of(words: tuple[str, ...]) -> tuple[Array, Array]:
@@ -238,8 +230,15 @@ def known_of(words: tuple[str, ...]) -> tuple[Array, Array]:
 
 @cache
 def whole(name: str) -> Corpus:
-    """All documents of a corpus, over all their words."""
     return WHOLE[name]()
+
+
+@cache
+def with_judges(name: str, most: int, judges: int) -> tuple[Corpus, Corpus]:
+    """So many documents to train on, or all that are there, and others that judge the topics; over all their words."""
+    corpus = whole(name)
+    order = np.random.default_rng(0).permutation(len(corpus))
+    return corpus.select(np.sort(order[judges : judges + most])), corpus.select(np.sort(order[:judges]))
 
 
 def _vague_shares(topics: Array) -> Array:
@@ -248,15 +247,6 @@ def _vague_shares(topics: Array) -> Array:
     least = np.maximum(found / found.sum(), 1e-7)
     shares: Array = least / least.sum()
     return shares
-
-
-def _vague(words: tuple[str, ...]) -> tuple[Array, Array]:
-    """Vectors and frequencies of some of the made-up words."""
-    made = _many_words()
-    places = {word: n for n, word in enumerate(made.train["node-1"].vocabulary)}
-    chosen = [places[word] for word in words]
-    shares = _vague_shares(made.beta)[chosen]
-    return vague_vectors(made.beta)[chosen], shares / shares.sum()
 
 
 def _over_many_words() -> Corpus:
@@ -271,11 +261,6 @@ def _many_words() -> SyntheticNodes:
     return lda_nodes(replace(size, documents=14_000, validation_documents=1, shortest=15, longest=75), seed=9)
 
 
-def _docstrings() -> Corpus:
-    parts = [part.replace(labels=np.full(len(part), party)) for party, part in docstring_parties().items()]
-    return Corpus.concat(parts, name=DOCSTRINGS)
-
-
 def _read(file: str) -> Callable[[], Corpus]:
     return lambda: research_corpus(file)
 
@@ -284,7 +269,7 @@ _WORDS_OF_OTHERS = {NEWS_POSTS: FILE, SNIPPETS: FILES[0]}
 WHOLE: Mapping[str, Callable[[], Corpus]] = {
     NEWS_POSTS: read_newsgroups,
     SNIPPETS: _read(FILES[0]),
-    DOCSTRINGS: _docstrings,
+    DOCSTRINGS: partial(docstrings, DOCSTRINGS),
     PAPERS: _read(M10),
     MANY: _over_many_words,
     TITLES: _read(FILES[1]),
@@ -305,7 +290,6 @@ def points_of(rows: Sequence[Row]) -> list[Point]:
 
 
 def found(rows: Sequence[Row]) -> Row:
-    """The result of these rows."""
     points = points_of(rows)
     told = judged(points)
     tables = {

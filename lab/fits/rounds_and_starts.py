@@ -91,7 +91,6 @@ class KnownWords:
 
     @property
     def frequencies(self) -> float:
-        """The same of word frequencies."""
         return by_frequencies(self.train, self.held)
 
 

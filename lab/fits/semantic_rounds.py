@@ -44,19 +44,14 @@ def reproduce(seeds: Sequence[int] = (0, 1, 2), on_progress: OnProgress | None =
     judged = []
     for row in rows:
         others = _fitted([other for other in rows if other["corpus"] != row["corpus"]])
-        judged.append(
-            {**row, "rounds": rounds_of_signal(row["signal"], others, max(ROUNDS)), "given_up": _given_up(row, others)}
-        )
+        rounds, lost = rounds_of_signal(row["signal"], others, max(ROUNDS)), given_up(row, others, max(ROUNDS), "nmi")
+        judged.append({**row, "rounds": rounds, "given_up": round(lost, 3)})
     return {"reproduction": "semantic-rounds", "topics": TOPICS, "delta": DELTA, "rounds_each": _fitted(rows), "rows": judged}
 
 
 def _fitted(rows: Sequence[Row]) -> float:
     """With how many rounds for each unit of the signal least is given up."""
     return min(EACH, key=lambda each: round(sum(given_up(row, each, max(ROUNDS), "nmi") for row in rows), 3))
-
-
-def _given_up(row: Row, each: float) -> float:
-    return round(given_up(row, each, max(ROUNDS), "nmi"), 3)
 
 
 @cache

@@ -26,13 +26,12 @@ from lab.fits.forecast_trials import (
     model_of,
     rounds_of,
     trained,
-    whole,
+    with_judges,
 )
 from lab.keeping import KeptRows, Key, fits, made
 from lab.measuring import OnProgress, Row
 from lab.reproduce.contenders import DELTA, MOMENTS
 from securetm.contracts import Array
-from securetm.corpus.corpus import Corpus
 from securetm.corpus.public_words import frequent_words
 from securetm.corpus.tokeniser import Tokeniser, prune
 from securetm.plans.forecast import WORDS_SHARE
@@ -62,7 +61,6 @@ def reproduce(
 
 
 def found(rows: Sequence[Row]) -> Row:
-    """The result of these rows."""
     about = {"model": MOMENTS, "topics": TOPICS, "listed": LISTED, "judges": JUDGES}
     read = "TagMyNews, M10, docstrings of installed packages"
     return {"corpus": read, "reproduction": "word-sources", **about, "rows": list(rows)}
@@ -70,8 +68,10 @@ def found(rows: Sequence[Row]) -> Row:
 
 def row(key: Key) -> Row:
     """How well topics of words of this source tell labels, and how well they predict words on their list."""
-    train, judges = _documents(key["corpus"], key["documents"])
-    words = _words(train, key["source"], key["found"])
+    train, judges = with_judges(key["corpus"], key["documents"], JUDGES)
+    own = prune(train, max_words=key["found"]) if key["source"] in (OWN, BOTH) else ()
+    listed = frequent_words("en", LISTED, Tokeniser(), _MOST_SHARE) if key["source"] in (ENGLISH, BOTH) else ()
+    words = tuple(sorted({*own, *listed}))
     counted, judged = train.project(words), judges.project(words)
     counted = counted.select(np.flatnonzero(counted.lengths() >= 1))
     there, told = np.flatnonzero(judged.lengths() >= 1), judged.select(np.flatnonzero(judged.lengths() >= 2))
@@ -97,18 +97,6 @@ def _left(key: Mapping[str, Any]) -> float:
         return 1.0
     whole_noise, part = (noise_of_one_round(key["epsilon"] * share, DELTA) for share in (1.0, WORDS_SHARE))
     return 1.0 - (whole_noise / part) ** 2
-
-
-def _words(train: Corpus, source: str, most: int) -> tuple[str, ...]:
-    own = prune(train, max_words=most) if source in (OWN, BOTH) else ()
-    listed = frequent_words("en", LISTED, Tokeniser(), _MOST_SHARE) if source in (ENGLISH, BOTH) else ()
-    return tuple(sorted({*own, *listed}))
-
-
-def _documents(name: str, most: int) -> tuple[Corpus, Corpus]:
-    corpus = whole(name)
-    order = np.random.default_rng(0).permutation(len(corpus))
-    return corpus.select(np.sort(order[JUDGES : JUDGES + most])), corpus.select(np.sort(order[:JUDGES]))
 
 
 def _told_of(shares: Array, labels: Array) -> float:

@@ -47,8 +47,6 @@ class Claim:
 
 @dataclass(frozen=True)
 class Findings:
-    """What follows from the rows of an experiment."""
-
     claims: Sequence[Claim]
     tables: Mapping[str, Sequence[Row]]
     plots: Sequence[Row] = ()
@@ -87,12 +85,17 @@ def reproduced(
     size = experiment.scales[scale]
     cases, source = experiment.cases(size), source_of(experiment.make)
     if only:
-        cases = _chosen(experiment.name, cases, only)
+        where = f"reproduce {experiment.name}"
+        absent: Row = dict.fromkeys(field for case in cases for field in case)  # a field that a case lacks is `none`
+        cases = [case for case in cases if fits({**absent, **case}, only, where)]
+        if not cases:
+            raise BadSetting(where, "--only", " ".join(only), "fits no case of this scale")
     corpora = list(experiment.corpora(size))  # refuses before anything is made
     keys = [{"paper": experiment.name, **case, "source": source} for case in cases]
-    rows = made(
-        keys, partial(_row, experiment.make), KeptRows(keep or _usual_file(experiment.name, scale)), workers, on_progress
-    )
+    if keep is None:
+        keep = user_cache() / "papers" / f"{experiment.name}-{scale}.jsonl"
+        keep.parent.mkdir(parents=True, exist_ok=True)
+    rows = made(keys, partial(_row, experiment.make), KeptRows(keep), workers, on_progress)
     rows = [{**case, **row} for case, row in zip(cases, rows, strict=True)]
     if only:
         return {"reproduction": experiment.name, "scale": scale, "only": list(only), "plots": [], "rows": rows}
@@ -120,21 +123,6 @@ def reproduced(
         "plots": list(found.plots),
         "rows": rows,
     }
-
-
-def _chosen(name: str, cases: Sequence[Key], only: Sequence[str]) -> list[Key]:
-    """The cases that fit; a field that a case lacks is `none`."""
-    absent: Row = dict.fromkeys(field for case in cases for field in case)
-    found = [case for case in cases if fits({**absent, **case}, only, f"reproduce {name}")]
-    if not found:
-        raise BadSetting(f"reproduce {name}", "--only", " ".join(only), "fits no case of this scale")
-    return found
-
-
-def _usual_file(name: str, scale: str) -> Path:
-    folder = user_cache() / "papers"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{name}-{scale}.jsonl"
 
 
 def _row(make: Callable[[Key], Row], key: Key) -> Row:

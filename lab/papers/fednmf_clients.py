@@ -67,13 +67,11 @@ class Clients:
 
     @property
     def labels(self) -> Array:
-        """What a classifier is to tell."""
         return np.asarray(self.everything.labels)
 
 
 @lru_cache(2)
 def dealt(corpus: str, documents: int | None, words: int, clients: int, alpha: float, seed: int) -> Clients:
-    """The clients of a case."""
     parties = papers_partition(frequent(corpus, documents, words), clients, alpha, seed)
     return Clients(parties, Corpus.concat(list(parties.values()), name=corpus))
 

@@ -53,7 +53,6 @@ Gains = Mapping[tuple[str, str], tuple[float, float | None]]  # by corpus and me
 
 
 def findings(scale: Scale, rows: Sequence[Row]) -> Findings:
-    """Tables, plots and verdicts."""
     main, other, tuned, ceiling, private = (
         [row for row in rows if row["part"] == part] for part in (MAIN, HETEROGENEOUS, TUNING, SUPERVISED, PRIVATE)
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -13,9 +11,8 @@ from lab.keeping import Key
 from lab.measuring import Row
 from lab.papers.fednmf_clients import coherence, file_of, labelled, papers_partition
 from lab.papers.protected import SEMANTIC, cost, trained
-from lab.research_corpora import MEASURED
+from lab.research_corpora import embedded
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.text_embeddings import TextEmbedder
 from securetm.corpus.tokeniser import prune
 from securetm.models.quality import top_words
 from securetm.quality.measures import classified
@@ -51,10 +48,4 @@ def private(key: Key) -> Row:
 
 @lru_cache(1)
 def _with_embeddings(corpus: str, documents: int | None) -> Corpus:
-    with gzip.open(file_of(corpus), "rt", encoding="utf-8") as stream:
-        read = [json.loads(line) for line in stream]
-    some = range(len(read))
-    if documents is not None and documents < len(read):
-        some = np.sort(np.random.default_rng(0).permutation(len(read))[:documents]).tolist()
-    texts, labels = ([read[number][what] for number in some] for what in ("text", "label"))
-    return Corpus.from_strings(texts, tokeniser=MEASURED, labels=labels, embed=TextEmbedder().embed, name=corpus)
+    return embedded(file_of(corpus), documents, corpus)

@@ -40,7 +40,6 @@ _SWEEPS, _SHOWN = 5, 5
 
 
 def make(key: Key) -> Row:
-    """The row of a case."""
     if key["part"] == PRIVATE:
         return private(key)
     return supervised(key) if key["part"] == SUPERVISED else topics_judged(key)
@@ -82,7 +81,6 @@ def topics_judged(key: Key) -> Row:
 
 
 def _typical(learned: LearnedTopics, vocabulary: Sequence[str]) -> list[str]:
-    """The first words of the heaviest topics."""
     heaviest = np.argsort(-learned.weights.sum(axis=0), kind="stable")[:_SHOWN]
     return [" ".join(words) for words in named_topics(learned.topics[heaviest], vocabulary, 7)]
 
@@ -101,7 +99,6 @@ def _learned(clients: Clients, key: Key) -> LearnedTopics:
 
 
 def fednmf_of(key: Key) -> FedNMF:
-    """FedNMF as a case has it."""
     server = SERVERS.get(key["method"].removesuffix(WITH_MI), "average")
     information = key["information"] if key["method"].endswith(WITH_MI) else 0.0
     rate = 0.0 if server == "average" else key["server_rate"]

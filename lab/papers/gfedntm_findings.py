@@ -64,7 +64,6 @@ Gains = Mapping[float, tuple[float, float | None]]  # by K' or eta: a gain, and 
 
 
 def findings(scale: Scale, rows: Sequence[Row]) -> Findings:
-    """Tables, plots and verdicts."""
     private = [{**row, "amwmd": row.get("mean")} for row in rows if row.get("profile")]
     rows = [row for row in rows if not row.get("profile")]
     known = [row for row in rows if row["figure"] == KNOWN and row["alpha"] == USUAL_ALPHA]

@@ -46,7 +46,6 @@ _OTHER_DRAW, _OTHER_SEED, _DESCRIBED, _MOST_DENSE = 10_000, 20_000, 10, 2_000
 
 
 def make(key: Key) -> Row:
-    """The row of a case of either figure."""
     known = key["figure"] == KNOWN
     with one_thread():
         if key.get("profile"):

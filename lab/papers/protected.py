@@ -34,7 +34,6 @@ class Measure:
     note: str = ""  # on what it says under noise
 
     def kept(self, without: float, under: float) -> float:
-        """How much of it is left."""
         return without / under if self.less else under / without
 
 
@@ -84,7 +83,6 @@ def _averaged(rows: Sequence[Row], measures: Sequence[str]) -> list[Row]:
 
 
 def tables(rows: Sequence[Row], measures: Sequence[str], setting: str) -> dict[str, list[Row]]:
-    """The measures of every model under every profile."""
     return {f"Under a profile: {setting}": _averaged(rows, (*measures, *_COST))} if rows else {}
 
 
@@ -137,7 +135,6 @@ def _of_nothing(found: Mapping[tuple[str, str], Row], measure: Measure) -> str:
 
 
 def plots(rows: Sequence[Row], measures: Sequence[Measure], setting: str) -> Iterator[Row]:
-    """A panel of bars for each measure."""
     named = [at if epsilon is None else f"epsilon {epsilon:g}" for at, epsilon in PROFILES]
     for measure in measures:
         found = [{**row, "at": _at(row)} for row in _averaged(rows, (measure.name,)) if row["profile"] != UNTRAINED]

@@ -33,7 +33,6 @@ class BeginsAtTruth(Agreement):
         return cls(**{field.name: getattr(agreement, field.name) for field in fields(agreement)}, known=known)
 
     def start(self, vocabulary: Sequence[str], frequencies: Array | None = None) -> State:
-        """The known counts."""
         assert self.known is not None
         return {**super().start(vocabulary, frequencies), "counts": self.known}
 

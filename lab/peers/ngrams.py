@@ -67,7 +67,6 @@ class NGrams:
 
     @property
     def order(self) -> int:
-        """The length of the longest n-grams."""
         return len(self.levels)
 
     def chances(self, tokens: Array, sentence_ends: Array) -> Array:

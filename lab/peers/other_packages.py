@@ -36,7 +36,6 @@ def interpreter(environment: str = ".venv-peers") -> Path | None:
 
 
 def command(python: Path, script: str, *arguments: Any) -> list[str]:
-    """Runs one of the scripts for peers with their Python."""
     return [str(python), str(Path(__file__).parent / "scripts" / script), *map(str, arguments)]
 
 

@@ -57,7 +57,6 @@ class DenseProdLDA(nn.Module):
         return found
 
     def top_words(self, n: int) -> Array:
-        """The n heaviest words of each topic as word ids."""
         order: Array = np.argsort(-self.topics.weight.detach().numpy().T, axis=1, kind="stable")[:, :n]
         return order
 
@@ -180,7 +179,6 @@ class ProdLDANetwork(TopicNetwork):
         return losses
 
     def topics(self) -> Tensor:
-        """The words of each topic."""
         return torch.softmax(self.network.topics.weight.T, dim=1)
 
     def infer(self, counts: Tensor, embeddings: Tensor | None) -> Tensor:  # noqa: ARG002 - it reads none

@@ -42,7 +42,6 @@ class PrivateSpectralLDA:
     seed: int = 0
 
     def fit(self, counts: sparse.csr_array) -> Array:
-        """Topics x words."""
         rng = np.random.default_rng(self.seed)
         held = sparse.csr_array(
             counts[np.flatnonzero(np.asarray(counts.sum(axis=1)).ravel() >= FEWEST_WORDS)], dtype=np.float64

@@ -43,7 +43,6 @@ def reproduce(
 
 
 def compared(study: PerplexityStudy, forms: Forms, on_progress: OnProgress | None = None) -> Row:
-    """All rows over the study's documents."""
     sources = list(study.sources(forms))
     chances = {title: study.by_topics(*make()) for title, make in told(sources, on_progress)}
     facts = {"documents": len(study.raw), "words": len(study.words), "topics": study.topics, "lambda": LAMBDA, "order": 3}
@@ -100,7 +99,6 @@ class PerplexityStudy:
         return {name: self.text(part.split(0.8, 0)[1]) for name, part in self.parties.items()}
 
     def text(self, corpus: Corpus) -> RunningText:
-        """A corpus as running text."""
         place = {word: number for number, word in enumerate(self.words)}
         numbers = np.array([place.get(word, len(self.words)) for word in corpus.vocabulary], dtype=np.int64)
         return RunningText(numbers[corpus.tokens], np.asarray(corpus.token_ends, dtype=np.int64))

@@ -46,7 +46,6 @@ class Case:
     epochs: int
 
     def read(self) -> Corpus:
-        """Returns its documents over their most frequent words."""
         return most_frequent(research_corpus(self.file) if self.file else read_newsgroups(), WORDS)
 
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from dp_accounting import GaussianDpEvent
@@ -122,11 +121,8 @@ def _told(name: str, collected: Collected, epsilons: Sequence[float], seed: int)
     whole = Corpus.concat(list(collected.parts), name=name)
     for epsilon in epsilons:
         search = _searched(collected, "dp-central", noise_of(OF_WORDS * epsilon), np.random.default_rng(seed))
-        yield {key: _short(value) for key, value in likelihoods(whole, search, epsilon, seed).items()}
-
-
-def _short(value: Any) -> Any:
-    return round(value, 4) if isinstance(value, float) else value
+        told_of = likelihoods(whole, search, epsilon, seed)
+        yield {key: round(value, 4) if isinstance(value, float) else value for key, value in told_of.items()}
 
 
 def _corpora() -> Mapping[str, Callable[[], list[Corpus]]]:
@@ -152,17 +148,14 @@ def collect(parts: Sequence[Corpus], listed: tuple[str, ...]) -> Collected:
     known = set(listed)
     there = np.array([word in known for word in whole.vocabulary], dtype=np.float64)
     each = (np.ones(len(there)), there * np.minimum(1, (OF_SHARE / shares) ** LIGHTER), there, 1 - there)
-    exact, by_public, of_listed, of_unlisted = (_summed(whole, weights) for weights in each)
+    held, sums = sparse.csr_array(whole.counts > 0, dtype=np.float64), list[Array]()
+    for weights in each:
+        squares = held @ weights**2
+        scale = 1 / np.sqrt(np.where(squares > 0, squares, np.inf))
+        sums.append(weights * np.asarray((sparse.diags_array(scale) @ held).sum(axis=0)).ravel())
+    exact, by_public, of_listed, of_unlisted = sums
     documents = whole.document_frequencies()
     return Collected(parts, whole.vocabulary, exact, by_public, of_listed, of_unlisted, documents, listed)
-
-
-def _summed(whole: Corpus, weights: Array) -> Array:
-    held = sparse.csr_array(whole.counts > 0, dtype=np.float64)
-    squares = held @ weights**2
-    scale = 1 / np.sqrt(np.where(squares > 0, squares, np.inf))
-    summed: Array = weights * np.asarray((sparse.diags_array(scale) @ held).sum(axis=0)).ravel()
-    return summed
 
 
 def noise_of(epsilon: float) -> float:
@@ -173,7 +166,9 @@ def noise_of(epsilon: float) -> float:
 def _rows(collected: Collected, epsilon: float, seed: int, every_profile: bool) -> list[Row]:
     noise, rng, names = noise_of(epsilon), np.random.default_rng(seed), np.asarray(collected.words, dtype=object)
     noised = collected.exact + rng.normal(0, noise, len(collected.exact))
-    curators = {miss: set(names[noised > 1 + _least(miss) * noise]) for miss in (MISS, LARGER_MISS)}
+    least = {miss: -NormalDist().inv_cdf(miss / PER_DOCUMENT) for miss in (MISS, LARGER_MISS)}
+    curators = {miss: set(names[noised > 1 + deviations * noise]) for miss, deviations in least.items()}
+    profiles = PROFILES if every_profile else PROFILES[:2]
     alone = [_selected(part, noise, rng) for part in collected.parts]
     by_public = collected.by_public + rng.normal(0, noise, len(names))
     found = {
@@ -185,7 +180,7 @@ def _rows(collected: Collected, epsilon: float, seed: int, every_profile: bool) 
         "exact words, lighter where frequent in public": set(names[by_public > collected.least * noise]),
         "one sum, dp-central": _found_in_one(collected, "dp-central", noise, rng),
         "one sum, dp-distributed": _found_in_one(collected, "dp-distributed", noise, rng),
-        **{f"sum, {name}": _found(collected, name, noise, rng) for name in (PROFILES if every_profile else PROFILES[:2])},
+        **{f"sum, {name}": set(_searched(collected, name, noise, rng).words()[0]) for name in profiles},
     }
     return [
         {
@@ -204,10 +199,6 @@ def _share(words: set[str], kept: set[str]) -> float:
     return round(len(words & kept) / max(len(kept), 1), 3)
 
 
-def _least(miss: float) -> float:
-    return -NormalDist().inv_cdf(miss / PER_DOCUMENT)
-
-
 def _selected(part: Corpus, noise: float, rng: np.random.Generator) -> set[str]:
     """The words that a party names by itself, as each does under dp-local."""
     selection = WordSelection(PER_DOCUMENT, noise, MISS)
@@ -215,11 +206,6 @@ def _selected(part: Corpus, noise: float, rng: np.random.Generator) -> set[str]:
     kept = np.asarray(at_most(held, PER_DOCUMENT, 1).sum(axis=0)).ravel()
     noised = kept + np.rint(rng.normal(0, noise * PER_DOCUMENT**0.5, len(kept)))
     return {part.vocabulary[n] for n in np.flatnonzero((kept > 0) & (noised > selection.threshold))}
-
-
-def _found(collected: Collected, profile: str, noise: float, rng: np.random.Generator) -> set[str]:
-    """The words that the federation finds in its sums, with the noise of this profile when nobody is missing."""
-    return set(_searched(collected, profile, noise, rng).words()[0])
 
 
 def _searched(collected: Collected, profile: str, noise: float, rng: np.random.Generator) -> WordSearch:

@@ -67,6 +67,16 @@ class Contender:
         known = {"documents": documents} if by_rule or not rounds else {}
         return {**self.training, **({"rounds": rounds} if rounds else {}), **known}
 
+    def tables(
+        self, topics: int, documents: int, epsilon: float | None, held_out: float, delta: float = DELTA
+    ) -> Mapping[str, Any]:
+        """What a federation of it is told beside its words and its profile: a kept row is of these settings."""
+        return {
+            "model": {"name": self.model, "n_topics": topics, **self.settings},
+            "training": {**self.training_on(documents, epsilon), "held_out": held_out},
+            "privacy": {} if epsilon is None else {"epsilon": epsilon, "delta": delta, "radius": self.radius},
+        }
+
 
 def _by_epsilon(without: int, few: int, *of_epsilon: tuple[float, int]) -> Rounds:
     """So many rounds up to each epsilon, so many without noise, and `few` where documents are few and noise is added.

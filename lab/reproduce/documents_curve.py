@@ -6,10 +6,10 @@ their words. Every point is a federation of five parties with ledgers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -44,27 +44,15 @@ def reproduce(
 ) -> Row:
     """Trains every contender with noise and without on each number of documents; the largest first, where workers share."""
     sizes = sorted(documents, reverse=True)
-    keys = [_key(name, size, profile) for size in sizes for name in models for profile in (CENTRAL, NO_NOISE)]
+    keys: list[Key] = []
+    for size, name, (profile, epsilon) in product(sizes, models, ((CENTRAL, EPSILON), (NO_NOISE, None))):
+        settings = CONTENDERS[name].tables(TOPICS, size, epsilon, 0.01, DELTA)
+        keys.append({"model": name, "documents": size, "profile": profile, "settings": settings})
     rows = made(keys, row, KeptRows(keep), workers, on_progress)
     rows.sort(key=lambda one: (one["model"], one["profile"], one["documents"]))
     facts: Row = {"parties": PARTIES, "topics": TOPICS, "words": WORDS, "epsilon": EPSILON, "delta": DELTA}
     facts |= {"words_of_a_document": f"{SHORTEST} to {LONGEST}", "tables": {"Where they meet": meetings(rows)}}
     return {"reproduction": "documents-curve", **facts, "rows": rows, "plots": _plots(rows)}
-
-
-def _key(name: str, documents: int, profile: str) -> dict[str, Any]:
-    epsilon = EPSILON if profile == CENTRAL else None
-    contender = CONTENDERS[name]
-    return {
-        "model": name,
-        "documents": documents,
-        "profile": profile,
-        "settings": {
-            "model": {"name": contender.model, "n_topics": TOPICS, **contender.settings},
-            "training": {**contender.training_on(documents, epsilon), "held_out": 0.01},
-            "privacy": {} if epsilon is None else {"epsilon": epsilon, "delta": DELTA, "radius": contender.radius},
-        },
-    }
 
 
 @cache
@@ -85,7 +73,6 @@ def drawn(documents: int) -> SyntheticNodes:
 
 
 def row(key: Key) -> Row:
-    """One federation: how well it predicts words, how near its topics are to the true ones, and what it cost."""
     drawn.cache_clear() if drawn.cache_info().currsize > 1 else None
     nodes = drawn(key["documents"])
     parties = {name: corpus.replace(**NO_ORDER) for name, corpus in nodes.train.items()}
@@ -116,17 +103,13 @@ def meetings(rows: Sequence[Row]) -> list[Row]:
     """For each model, the least number of documents from which on noise costs no more than `MET` per word."""
     found = []
     for name in dict.fromkeys(row["model"] for row in rows):
-        costs = _costs(rows, name)
+        at = {(row["profile"], row["documents"]): row["held_out"] for row in rows if row["model"] == name}
+        sizes = [size for size in sorted({size for _, size in at}) if {(NO_NOISE, size), (CENTRAL, size)} <= at.keys()]
+        costs = {size: at[NO_NOISE, size] - at[CENTRAL, size] for size in sizes}
         meets = next((size for size in sorted(costs) if all(costs[more] <= MET for more in costs if more >= size)), None)
         last = max(costs, default=0)
         found.append({"model": name, "meets_at_documents": meets, "noise_costs_at_the_most": round(costs.get(last, 0.0), 4)})
     return found
-
-
-def _costs(rows: Sequence[Row], model: str) -> Mapping[int, float]:
-    at = {(row["profile"], row["documents"]): row["held_out"] for row in rows if row["model"] == model}
-    sizes = sorted({size for _, size in at})
-    return {size: at[NO_NOISE, size] - at[CENTRAL, size] for size in sizes if {(NO_NOISE, size), (CENTRAL, size)} <= at.keys()}
 
 
 def _plots(rows: Sequence[Row]) -> list[Row]:

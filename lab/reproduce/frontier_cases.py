@@ -40,7 +40,6 @@ class FrontierCase:
     judging: float = HELD_OUT
 
     def key(self) -> dict[str, Any]:
-        """Its fields, for JSON."""
         return asdict(self)
 
 
@@ -133,5 +132,4 @@ def frontier_corpora() -> Mapping[str, FrontierCorpus]:
 
 @cache
 def documents_of(name: str) -> JudgedDocuments:
-    """A corpus, read once in a process."""
     return frontier_corpora()[name].read()

@@ -79,37 +79,20 @@ def means(runs: Sequence[Row]) -> list[Row]:
     """One row for each case: means over the seeds, and how far apart the seeds are."""
     of_case: dict[tuple[Any, ...], list[Row]] = {}
     for run in runs:
-        of_case.setdefault(tuple(run[name] for name in SAME), []).append(_with_products(run))
-    return [_mean(each) for each in of_case.values()]
-
-
-def _with_products(run: Row) -> Row:
-    """Coherence alone is easy: the same coherent words in every topic have it too."""
-    pairs = {"product": ("npmi_held_out", "diversity"), "product_all": ("npmi", "diversity")}
-    there = {
-        f"{name}{of}": run[one + of] * run[other + of]
-        for name, (one, other) in pairs.items()
-        for of in ("", "_relevant")
-        if run.get(one + of) is not None
-    }
-    return {**run, **there}
-
-
-def _mean(runs: Sequence[Row]) -> Row:
-    same = {name: runs[0][name] for name in SAME}
-    figures = {name: _average([run.get(name) for run in runs]) for name in FIGURES}
-    spread = {f"{name}_spread": _range([run.get(name) for run in runs]) for name in SPREAD}
-    return {**same, "seeds": len(runs), **figures, **spread}
-
-
-def _average(values: Sequence[float | None]) -> float | None:
-    there = [value for value in values if value is not None]
-    return round(float(np.mean(there)), 4) if there else None
-
-
-def _range(values: Sequence[float | None]) -> float | None:
-    there = [value for value in values if value is not None]
-    return round(float(np.ptp(there)), 4) if len(there) > 1 else None
+        with_products = dict(run)  # coherence alone is easy: the same coherent words in every topic have it too
+        for name, one, other in (("product", "npmi_held_out", "diversity"), ("product_all", "npmi", "diversity")):
+            for of in ("", "_relevant"):
+                if run.get(one + of) is not None:
+                    with_products[name + of] = run[one + of] * run[other + of]
+        of_case.setdefault(tuple(run[name] for name in SAME), []).append(with_products)
+    found = []
+    for each in of_case.values():
+        row = {name: each[0][name] for name in SAME} | {"seeds": len(each)}
+        known = {name: [run[name] for run in each if run.get(name) is not None] for name in FIGURES}
+        row |= {name: round(float(np.mean(values)), 4) if values else None for name, values in known.items()}
+        apart = {name: round(float(np.ptp(known[name])), 4) if len(known[name]) > 1 else None for name in SPREAD}
+        found.append({**row, **{f"{name}_spread": value for name, value in apart.items()}})
+    return found
 
 
 # ---- curves ----------------------------------------------------------------------------------------------------------

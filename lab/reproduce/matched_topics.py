@@ -49,15 +49,15 @@ def _row(parties: Mapping[str, Corpus], words: Sequence[str], model: str, form: 
     settings = {"name": model, "n_topics": TOPICS, **MODELS[model]}
     with begun(parties, words, form.tables(settings)) as run:
         result = execute(run, Unwatched())
-    return {"model": model, "form": form.title, "profile": form.profile, "rounds": form.rounds, **_figures(result)}
-
-
-def _figures(result: Mapping[str, Any]) -> Row:
-    """Perplexities (lower is better) of the shared model and of the parties' own, on everybody's documents and on their own."""
+    # perplexities (lower is better) of the shared model and of the parties' own, on everybody's documents and on their own
     alone, shared = result["alone"].values(), result["shared_at_party"].values()
     own = [figures["held_out"] for figures in alone]
     served = [figures["held_out"] for figures in shared]
     return {
+        "model": model,
+        "form": form.title,
+        "profile": form.profile,
+        "rounds": form.rounds,
         "topics": len(result["topics"]),
         "npmi": round(result["quality"]["npmi"], 3),
         "diversity": round(result["quality"]["diversity"], 3),

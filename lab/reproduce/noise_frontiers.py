@@ -75,7 +75,6 @@ class Frontier:
 
     @cached_property
     def judged(self) -> JudgedDocuments:
-        """All documents over the public words."""
         return JudgedDocuments(self.raw, self.words)
 
     def reproduced(self, seeds: Sequence[int], epsilons: Sequence[float], on_progress: OnProgress | None = None) -> Row:
@@ -90,10 +89,11 @@ class Frontier:
         rows = [self._mean(each) for each in of_case.values()]
         facts = {"documents": len(self.raw), "parties": PARTIES, "words": self.most_words, **self.design.privacy}
         facts |= {"topics": TOPICS, "seeds": len({run["seed"] for run in runs})}
-        return {"reproduction": self.design.name, **facts, "rows": rows, "runs": list(runs), "plots": self._plots(rows)}
+        x = "epsilon per document"  # a line for each model and form of noise, and one for each model without noise
+        plots = [{"title": TITLES[of], "x": x, "y": of, "lines": dict(self._lines(rows, of))} for of in self.design.plotted]
+        return {"reproduction": self.design.name, **facts, "rows": rows, "runs": list(runs), "plots": plots}
 
     def row(self, case: Case, seed: int) -> Row:
-        """One federation: trained, judged, and what its first party's ledger says."""
         model, form, epsilon = case
         design = self.design
         with tempfile.TemporaryDirectory() as place:
@@ -117,13 +117,6 @@ class Frontier:
         same["spent"] = max(run["spent"] for run in runs) if first["epsilon"] else None
         figures = {name: round(float(np.mean([run[name] for run in runs])), 4) for name in MEASURES}
         return {**same, **figures, f"{spread}_spread": round(float(np.ptp([run[spread] for run in runs])), 4)}
-
-    def _plots(self, rows: Sequence[Row]) -> list[Row]:
-        """Each measure against epsilon, a line for each model and form of noise and one for each model without noise."""
-        x = "epsilon per document"
-        return [
-            {"title": TITLES[name], "x": x, "y": name, "lines": dict(self._lines(rows, name))} for name in self.design.plotted
-        ]
 
     def _lines(self, rows: Sequence[Row], measure: str) -> Iterator[tuple[str, list[tuple[float, float]]]]:
         most = max(row["epsilon"] for row in rows if row["epsilon"])

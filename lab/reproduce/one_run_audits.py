@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from lab.federations import begun
+from lab.federations import begun, dealt_out
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import OnProgress, Row
 from lab.research_corpora import most_frequent, read_newsgroups
-from securetm.auditing.attack import Estimate, GroundTruth
+from securetm.auditing.attack import Estimate
 from securetm.auditing.attacks.one_run import (
     BY_CURVE,
     BY_SCORES,
@@ -37,9 +37,7 @@ from securetm.auditing.parts.empirical_epsilon import gaussian_epsilon, gaussian
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.auditing.verdicts import corrected
 from securetm.auditing.views import NotTestable
-from securetm.contracts import Budget
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.partitions import equal
 from securetm.federation.folder import RunFolder
 from securetm.federation.simulation.result import spent_by
 from securetm.federation.simulation.simulation import train
@@ -132,7 +130,7 @@ def _documents(documents: int, words: int) -> tuple[Mapping[str, Corpus], tuple[
     """So many documents of 20 Newsgroups in the most frequent words, among the parties."""
     raw = most_frequent(read_newsgroups(), words)
     some = raw.select(np.random.default_rng(0).permutation(len(raw))[:documents])
-    return {f"party {n + 1}": part for n, part in enumerate(equal(some, PARTIES, seed=0).values())}, some.vocabulary
+    return dealt_out(some, PARTIES), some.vocabulary
 
 
 def _shown(run: RunFolder, profile: str, canaries: int) -> Row:
@@ -141,7 +139,8 @@ def _shown(run: RunFolder, profile: str, canaries: int) -> Row:
     rounds = run.agreement.plan.training.rounds
     view = view_of(run, read_threat_model(threats).adversary(name), ONE_RUN_CURVE, rounds)
     truth = ground_truth_of(run, questions_of(run, ONE_RUN_CURVE.questions, rounds).values())
-    truth = replace(truth, confidence=CONFIDENCE, claimed=_claim(truth))
+    assert truth.claimed is not None
+    truth = replace(truth, confidence=CONFIDENCE, claimed=replace(truth.claimed, epsilon=EPSILON, delta=DELTA))
     posed = pose(truth, {}, np.random.default_rng(0))
     try:
         found = guessed(canary_scores(replace(view, question=posed.question)), EPSILON, DELTA, CONFIDENCE)
@@ -151,23 +150,14 @@ def _shown(run: RunFolder, profile: str, canaries: int) -> Row:
     by_curve, by_scores = measures[BY_CURVE], measures[BY_SCORES]
     assert isinstance(by_curve, Estimate)
     assert isinstance(by_scores, Estimate)
+    # the older bound, on as many guesses as it is best with
+    half = ideal_one_run(canaries, 2 * EPSILON, DELTA, corrected(CONFIDENCE, 2))[0] // 2
+    order, coins = np.argsort(found.scores, kind="stable"), posed.answer
+    right = int(coins[order[len(found.scores) - half :]].sum() + (~coins[order[:half]]).sum())
     shown = {
-        "nothing_assumed": _without_assumption(found.scores, posed.answer, canaries),
+        "nothing_assumed": one_run_epsilon(canaries, 2 * half, right, DELTA, corrected(CONFIDENCE, 2)),
         "by_curve": by_curve.low,
         "by_scores": by_scores.low,
     }
     refuted = [bound for bound, low in shown.items() if low > EPSILON]
     return {"sees": name, **{bound: round(low, 2) for bound, low in shown.items()}, "refuted_by": refuted}
-
-
-def _claim(truth: GroundTruth) -> Budget:
-    assert truth.claimed is not None
-    return replace(truth.claimed, epsilon=EPSILON, delta=DELTA)
-
-
-def _without_assumption(scores: Any, coins: Any, canaries: int) -> float:
-    """The older bound, on as many guesses as it is best with."""
-    made_guesses = ideal_one_run(canaries, 2 * EPSILON, DELTA, corrected(CONFIDENCE, 2))[0]
-    order, half = np.argsort(scores, kind="stable"), made_guesses // 2
-    right = int(coins[order[len(scores) - half :]].sum() + (~coins[order[:half]]).sum())
-    return one_run_epsilon(canaries, 2 * half, right, DELTA, corrected(CONFIDENCE, 2))

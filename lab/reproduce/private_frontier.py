@@ -19,7 +19,6 @@ from lab.peers.other_packages import PeerMissing
 from lab.reproduce.contenders import (
     AGAIN,
     BESIDE,
-    DELTA,
     FEDERATED,
     FIRM,
     FREQUENCIES,
@@ -107,18 +106,11 @@ def reproduce(
 
 def settings_of(case: FrontierCase, documents: int) -> Mapping[str, Any]:
     """What a federation of this case is told beside its words, so that a kept row is of these settings; nothing for others."""
-    if case.model not in FEDERATED:
-        return {}
-    contender = FEDERATED[case.model]
-    return {
-        "model": {"name": contender.model, "n_topics": case.topics, **contender.settings},
-        "training": {**contender.training_on(documents, case.epsilon), "held_out": case.judging},
-        "privacy": {} if case.epsilon is None else {"epsilon": case.epsilon, "delta": DELTA, "radius": contender.radius},
-    }
+    contender = FEDERATED.get(case.model)
+    return {} if contender is None else contender.tables(case.topics, documents, case.epsilon, case.judging)
 
 
 def row(key: Key) -> Row:
-    """The row of one case: trained, judged, and what it cost. What cannot be made here says why."""
     case = FrontierCase(**{name: value for name, value in key.items() if name != "settings"})
     documents = documents_of(case.corpus)
     try:

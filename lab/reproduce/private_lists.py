@@ -23,14 +23,13 @@ from lab.measuring import OnProgress, Row
 from lab.reproduce.common_vocabulary import noise_of
 from lab.reproduce.use_and_leakage import classified
 from lab.reproduce.word_policies import POLICIES
-from lab.research_corpora import INSTEAD, PUBLIC, newsgroups_file, research_corpus
+from lab.research_corpora import PUBLIC, docstrings, newsgroups_file, research_corpus
 from securetm.auditing.judging import measured
 from securetm.auditing.parts.membership_game import found, true_positives_at
 from securetm.auditing.plans import AuditPlan, Trial, read_audit_plan
 from securetm.auditing.record import Measured
 from securetm.auditing.runner import audit
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.tokeniser import prune
 from securetm.federation.simulation.simulation import execute
 from securetm.runs.finished import FinishedRun
@@ -58,14 +57,18 @@ def reproduce(on_progress: OnProgress | None = None, keep: Path | None = None, w
 def _row(key: Key) -> Row:
     _, parties = _parties()
     members, others = _sides(parties)
-    words = members.vocabulary if key["list"] == EXACT else _selected(members, key["epsilon"])
+    words = members.vocabulary
+    if key["list"] != EXACT:  # those that noised sums over the members show
+        there = POLICIES[POLICY].found(_held(members), noise_of(key["epsilon"]), np.random.default_rng(SEED))
+        words = tuple(members.vocabulary[n] for n in np.flatnonzero(there))
     words = prune(members, max_words=len(words)) if key["list"] != SELECTED else words
     return {"words": len(words), **_by_list(members, others, words), **_by_model(parties, others, words)}
 
 
 @cache
 def _parties() -> tuple[Corpus, dict[str, Corpus]]:
-    corpus = _corpus()
+    whole = research_corpus(PUBLIC[0]).replace(name="TagMyNews") if newsgroups_file() else docstrings()
+    corpus = whole.select(np.sort(np.random.default_rng(SEED).permutation(len(whole))[:DOCUMENTS]))
     return corpus, dealt_out(corpus, PARTIES)
 
 
@@ -76,24 +79,8 @@ def _sides(parties: Mapping[str, Corpus]) -> tuple[Corpus, Corpus]:
     return members, others
 
 
-def _corpus() -> Corpus:
-    if not newsgroups_file():
-        subjects = (own.replace(labels=np.full(len(own), name)) for name, own in docstring_parties().items())
-        whole = Corpus.concat(list(subjects), name=INSTEAD)
-    else:
-        whole = research_corpus(PUBLIC[0]).replace(name="TagMyNews")
-    order = np.random.default_rng(SEED).permutation(len(whole))[:DOCUMENTS]
-    return whole.select(np.sort(order))
-
-
 def _held(documents: Corpus) -> Any:
     return sparse.csr_array(documents.counts > 0, dtype=np.float64)
-
-
-def _selected(members: Corpus, epsilon: float) -> tuple[str, ...]:
-    """The words that noised sums over the members show."""
-    there = POLICIES[POLICY].found(_held(members), noise_of(epsilon), np.random.default_rng(SEED))
-    return tuple(members.vocabulary[n] for n in np.flatnonzero(there))
 
 
 def _by_list(members: Corpus, others: Corpus, words: Sequence[str]) -> Row:

@@ -35,16 +35,14 @@ def reproduce(
     models: Sequence[str] = MODELS, documents: int = DOCUMENTS, topics: int = TOPICS, on_progress: OnProgress | None = None
 ) -> Row:
     """One federation for each model, over so many documents of each party."""
-    parties = {name: _sample(corpus, documents) for name, corpus in docstring_parties().items()}
+    parties = dict(docstring_parties())
+    for name, corpus in parties.items():
+        if len(corpus) > documents:
+            some = np.random.default_rng(0).choice(len(corpus), documents, replace=False)
+            parties[name] = corpus.select(np.sort(some))
     rows = [_row(parties, model, topics) for model in told(models, on_progress)]
     held = {name: len(corpus) for name, corpus in parties.items()}
     return {"reproduction": "together-and-alone", "parties": held, "topics": topics, "profile": "open", "rows": rows}
-
-
-def _sample(corpus: Corpus, documents: int) -> Corpus:
-    if len(corpus) <= documents:
-        return corpus
-    return corpus.select(np.sort(np.random.default_rng(0).choice(len(corpus), documents, replace=False)))
 
 
 def _row(parties: Mapping[str, Corpus], model: str, topics: int) -> Row:

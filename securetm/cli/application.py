@@ -56,7 +56,6 @@ def _everything(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Topic models trained across organisations that may not show each other their documents."""
     del debug, shown
 
 

@@ -13,11 +13,10 @@ from securetm.cli.command import Output, command
 from securetm.cli.options import ARGUMENT, COLUMN, FOLDERS, PassphraseFile
 from securetm.data_classes import asdict, dataclass
 from securetm.errors import BadSetting, Failed, Mistake, NoSuchPath
+from securetm.wording import counted
 
 if TYPE_CHECKING:
-    from securetm.auditing.given_run import Unfinished
     from securetm.auditing.record import Audit
-    from securetm.reports.statement.write import WrittenReport
 
 WHOLE, MINUTES = "full", 2.0  # the plan and the time of an audit of which only the run is named
 FOREIGN = "foreign"  # in place of a plan: an audit of a model of another library
@@ -44,7 +43,6 @@ class ForeignModel:
     delta: Annotated[float, "With `foreign`: the delta of that claim.", {"min": 0, "max": 1}] = 1e-5
 
     def audited(self, model: Path | None, out: Output) -> Audit:
-        """The audit of the model."""
         if model is None or self.members is None or self.non_members is None:
             raise typer.BadParameter("name the model, --members and --non-members")
         if (self.canaries_in is None) != (self.canaries_out is None):
@@ -112,7 +110,12 @@ def _audited(
     evidence, keep = folders
     if evidence is not None and run is not None:
         raise typer.BadParameter("evidence is of runs that the audit makes itself: leave one of --run and --evidence away")
-    plan, minutes = _chosen(plan, run, minutes)
+    if run is None and not plan:
+        raise typer.BadParameter("Missing argument 'plan': name one, such as quick, or a run with --run")
+    if run is None and minutes is not None:
+        raise typer.BadParameter("--minutes is for a run that is named with --run")
+    if not plan:  # of a run alone, every attack that two minutes allow
+        plan, minutes = WHOLE, MINUTES if minutes is None else minutes
     if plan.endswith(".toml") and not Path(plan).is_file():
         raise NoSuchPath(plan)
     check_places(*reports)
@@ -122,9 +125,16 @@ def _audited(
         from securetm.reports.audits.records import write_record
 
         with out.bars() as bars:
-            kept = None if run is None else _kept_of(plan, run, minutes, _at_home(examples))
+            kept = None
+            if run is not None:
+                from securetm.auditing.given_run import Unfinished
+                from securetm.auditing.plans import read_audit_plan
+                from securetm.federation.folder import reopen
+
+                kept = Unfinished(read_audit_plan(plan), reopen(run), minutes, _at_home(examples))
             if kept:
-                out.note(_goes_on(kept))
+                trials = counted(len(kept), "trial")
+                out.note(f"An audit of this run did not end: {trials} of it are kept in {kept.path}, and not made again.")
             found = carried_out(
                 plan, run, evidence=evidence, keep=keep, stages=bars, minutes=minutes, kept=kept, workers=workers
             )
@@ -136,30 +146,6 @@ def _audited(
     kept.remove()
     again = f"show it again with securetm report {place}; the page to sign: securetm report {run} --pdf report.pdf"
     return found, f"Kept: {place}; {again}"
-
-
-def _chosen(plan: str, run: Path | None, minutes: float | None) -> tuple[str, float | None]:
-    """The plan and the time: of a run alone, every attack that two minutes allow."""
-    if run is None and not plan:
-        raise typer.BadParameter("Missing argument 'plan': name one, such as quick, or a run with --run")
-    if run is None and minutes is not None:
-        raise typer.BadParameter("--minutes is for a run that is named with --run")
-    return (plan, minutes) if plan else (WHOLE, MINUTES if minutes is None else minutes)
-
-
-def _kept_of(plan: str, run: Path, minutes: float | None, examples: int) -> Unfinished:
-    """What an audit of this run that did not end has kept."""
-    from securetm.auditing.given_run import Unfinished
-    from securetm.auditing.plans import read_audit_plan
-    from securetm.federation.folder import reopen
-
-    return Unfinished(read_audit_plan(plan), reopen(run), minutes, examples)
-
-
-def _goes_on(kept: Unfinished) -> str:
-    from securetm.wording import counted
-
-    return f"An audit of this run did not end: {counted(len(kept), 'trial')} of it are kept in {kept.path}, and not made again."
 
 
 def _check_folders(evidence: Path | None, keep: Path | None) -> None:
@@ -177,8 +163,6 @@ def _check_folders(evidence: Path | None, keep: Path | None) -> None:
 
 
 def _how_many_kept(found: Audit, plan: str, evidence: Path) -> str:
-    from securetm.wording import counted
-
     before = sum(bool(finding.run.kept) for finding in found.findings)
     tried_now = len(found.refusals) - sum(bool(one.kept) for one in found.refusals)
     if before == len(found.findings) and not tried_now:
@@ -269,11 +253,19 @@ def _of_run(
     out: Output,
 ) -> dict[str, Any]:
     """Writes the page to sign. A promise that was broken is a gap."""
+    from securetm.auditing.evidence import record
     from securetm.reports.document import Paragraph
     from securetm.reports.statement.write import check_released, write_signed_report
     from securetm.reports.terminal import show
 
-    signer = _signer(home, passphrase_file)
+    signer = None
+    if home is not None:  # its keys are opened before anything is written
+        from securetm.cli.passphrases import passphrase_for
+        from securetm.credentials.homes import KEYS
+        from securetm.credentials.report_signatures import Signer, home_of
+
+        found = home_of(home)
+        signer = Signer.open(found, passphrase_for(found / KEYS, passphrase_file))
     check_released(run)
     made = write_signed_report(run, *files, _away(examples))
     show((made.sheet, Paragraph(""), made.annex), out.results)
@@ -282,26 +274,7 @@ def _of_run(
     for path in made.signed_by(signer) if signer is not None else ():
         out.note(f"Signed: {path}")
     out.exit_code = 1 if made.broken else 0
-    return _in_json(made, _at_home(examples))
-
-
-def _signer(home: Path | None, passphrase_file: Path | None) -> Any:
-    """The party's keys, opened before anything is written."""
-    if home is None:
-        return None
-    from securetm.cli.passphrases import passphrase_for
-    from securetm.credentials.homes import KEYS
-    from securetm.credentials.report_signatures import Signer, home_of
-
-    found = home_of(home)
-    return Signer.open(found, passphrase_for(found / KEYS, passphrase_file))
-
-
-def _in_json(made: WrittenReport, examples: int) -> dict[str, Any]:
-    """The record of the run's audit, if there is one, and the facts of the page beside it."""
-    from securetm.auditing.evidence import record
-
-    records = [record(audit, examples) for audit in made.audits]
+    records = [record(audit, _at_home(examples)) for audit in made.audits]
     one = records[0] if len(records) == 1 else {}
     facts = {"report": asdict(made.report), "statement": asdict(made.statement)}
     return {**one, **facts, "audits": [audit.plan for audit in made.audits]}
@@ -322,24 +295,21 @@ def _verified(given: Sequence[str], out: Output) -> dict[str, Any]:
     if len(given) not in (1, 3):
         raise _no_run_given()
     file = Path(given[0])
-    facts = _signed(file, Path(given[1]), given[2], out) if len(given) > 1 else {"file": str(file)}
+    facts: dict[str, Any] = {"file": str(file)}
+    if len(given) > 1:
+        from securetm.credentials.keys import fingerprint_of
+        from securetm.credentials.report_signatures import verified
+
+        signed = verified(file, Path(given[1]), given[2])
+        fingerprint = fingerprint_of(signed.identity)
+        said = f"{file} is signed by {signed.name}, for the run {signed.run}. The key: {fingerprint}"
+        out.results.print(said, markup=False, highlight=False)
+        facts |= {"signed_by": signed.name, "role": signed.role, "fingerprint": fingerprint}
+        facts |= {"run": signed.run, "run_digest": signed.run_digest, "sha256": signed.sha256.hex()}
     found = compare_statement(file)
     show_compared(found, out.results)
     out.exit_code = 1 if found.changed else 0
     return {**facts, **asdict(found)}
-
-
-def _signed(file: Path, signature: Path, trusted: str, out: Output) -> dict[str, Any]:
-    """Checks a signature, and says who signed what."""
-    from securetm.credentials.keys import fingerprint_of
-    from securetm.credentials.report_signatures import verified
-
-    signed = verified(file, signature, trusted)
-    fingerprint = fingerprint_of(signed.identity)
-    said = f"{file} is signed by {signed.name}, for the run {signed.run}. The key: {fingerprint}"
-    out.results.print(said, markup=False, highlight=False)
-    who = {"file": str(file), "signed_by": signed.name, "role": signed.role, "fingerprint": fingerprint}
-    return {**who, "run": signed.run, "run_digest": signed.run_digest, "sha256": signed.sha256.hex()}
 
 
 def check_places(*wanted: Path | None) -> None:

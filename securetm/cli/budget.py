@@ -49,7 +49,6 @@ class WhoseDocuments:
     person: Annotated[str | None, "The column of that corpus with whose document it is."] = None
 
     def of(self, documents: int | None) -> People:
-        """The people, with so many documents of all."""
         from securetm.accounting.calculator.option_checks import refused
         from securetm.accounting.calculator.persons import People
 
@@ -105,7 +104,6 @@ class NoiseGroup:
     colluding: Colluding = 0
 
     def told(self) -> tuple[int, int, int] | None:
-        """How many parties, how many must remain and how many may help; nothing where nobody says it."""
         from securetm.accounting.calculator.option_checks import check, refused, remaining
 
         if self.parties is None:
@@ -122,14 +120,12 @@ class NoiseGroup:
 
 
 def _asked(question: Callable[[Stages], Question], html: Path | None, out: Output) -> dict[str, Any]:
-    """Computes the report of a question, and shows it."""
     from securetm.accounting.calculator.budget_report import report
 
     return _answered(lambda progress: report(question(progress), progress), html, out)
 
 
 def _answered(compute: Callable[[Stages], BudgetReport], html: Path | None, out: Output) -> dict[str, Any]:
-    """Computes a report, shows it, and writes its page if it is wanted."""
     from securetm.reports.budget import show_report, write_page
 
     with out.late_bars() as progress:

@@ -58,7 +58,6 @@ class PlanQuestion:
 
     @property
     def years_used(self) -> int:
-        """For how many years documents are used."""
         return self.retire_after or self.years
 
     @property

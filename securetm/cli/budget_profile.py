@@ -152,7 +152,6 @@ class ProfileQuestion:
 
     @cached_property
     def listed(self) -> int:
-        """How many words are listed."""
         return self.listed_if_open if self.words is None else self.words
 
     @cached_property
@@ -202,7 +201,6 @@ class ProfileQuestion:
     # ---- what it spends ------------------------------------------------------------------------------------------------
 
     def question(self, progress: Stages) -> Question:
-        """What the run spends, and what can be expected of it."""
         own, parties = self.budget(), len(self.cohort.members)
         list_note, told = "", dict[str, Any]()
         if self.language:
@@ -403,7 +401,6 @@ class ProfileQuestion:
         )
 
     def run_with(self, one: ForecastSetting) -> str:
-        """The command of a simulation with these settings."""
         starts = {BY_MOMENTS: MOMENTS, BY_MOMENTS_ALONE: MOMENTS}
         settings = {
             "model.name": one.model,
@@ -428,7 +425,6 @@ def _remain(profile: Profile, cohort: Cohort) -> int:
 
 
 def _for_missing(profile: Profile, missing: int) -> str:
-    """What to change so that so many parties may be missing."""
     names = tuple(f"party {n}" for n in range(_MOST_PARTIES))
     for parties in range(profile.minimum_parties, min(_MOST_PARTIES, 200 + 20 * missing)):
         if parties - _remain(profile, cohort_of(profile, names[:parties])) >= missing:

@@ -175,7 +175,6 @@ def one_run(asked: PlanQuestion) -> tuple[ProfileQuestion, PlannedSpending, Runs
 
 
 def _about_words(run: PlannedSpending) -> str:
-    """How the runs come to their words."""
     if run.words is None:
         return "The list of words is public, and costs nothing."
     noise = run.agreement.plan.privacy.words
@@ -214,7 +213,6 @@ def _rows(asked: PlanQuestion, ledger: RunsAhead, noise: float, lasts: int, prog
 
 
 def _each(ledger: RunsAhead, planned: int, noise: float, rounds: int, run: str) -> ReportTable:
-    """What a run is given to keep to the plan."""
     budget = ledger.budget
     rows = (
         ("epsilon of a run, if it were the only one", upward(ledger.alone(noise))),
@@ -321,11 +319,9 @@ class RunsOfUse:
         return self._known[runs]
 
     def best(self, runs: int) -> Forecast:
-        """What the forecast says of its best settings for one of so many runs."""
         return best_settings(self._at(runs), vectors=installed_vectors() is not None, surest=True) or self.own(runs)
 
     def own(self, runs: int) -> Forecast:
-        """What it says of the settings of the plan."""
         return forecast(self._at(runs))
 
     def _at(self, runs: int) -> ForecastSetting:

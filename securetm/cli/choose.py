@@ -91,8 +91,15 @@ def choose(
             problem = "{path} is there already, and choosing again would replace it"
             raise Mistake(problem, hint="name another file after --out, or add --replace", path=str(out))
         check_writable(out)
-    told = {name: _names(value) if isinstance(value, list) else value for name, value in told.items() if value != []}
-    given = {**_from_file(answers), **told}
+    told = {  # names are given several times, or with commas between them
+        name: tuple(one for each in value for one in each.split(",")) if isinstance(value, list) else value
+        for name, value in told.items()
+        if value != []
+    }
+    of_file: Mapping[str, Any] = {}
+    if answers is not None:
+        of_file = parsed_toml(sys.stdin.buffer.read(), "standard input") if answers == "-" else read_toml(Path(answers))
+    given = {**of_file, **told}
     notes = _notes(corpus, person, language, document_length, epsilon, public or [])
     if notes.spoken:
         unless = f", under a budget only if you do, as they are not all alike: --language {notes.spoken}"
@@ -120,10 +127,12 @@ def _named_as_options(told: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _answered(facts: dict[str, Any], out: Path | None, shown: Output) -> dict[str, Any]:
-    """Writes the plan, and shows what was found."""
     to = shown.results
     show_choice(facts, to)
-    facts = {**facts, "passes": _passes(facts["plan"]) if facts["profile"] else None}
+    facts = {**facts, "passes": None}
+    if facts["profile"]:
+        plan = plan_from_tables(parsed_toml(facts["plan"].encode(), "the plan"), "the plan")
+        facts["passes"] = passes_of(agree(plan))
     if facts["passes"]:
         to.print(f"By courier (securetm post) it takes {facts['passes']} passes of each party at most.", markup=False)
     if facts["profile"] is None:
@@ -144,11 +153,6 @@ def _answered(facts: dict[str, Any], out: Path | None, shown: Output) -> dict[st
     return {**facts, "out": str(out) if out else None}
 
 
-def _passes(plan: str) -> int:
-    """How many passes a run of this plan takes by courier."""
-    return passes_of(agree(plan_from_tables(parsed_toml(plan.encode(), "the plan"), "the plan")))
-
-
 def _trial(facts: dict[str, Any], out: Path) -> str:
     """The command of a simulation; what the plan names is left out."""
     command = f"securetm run {out}"
@@ -156,17 +160,6 @@ def _trial(facts: dict[str, Any], out: Path) -> str:
     named = "" if "[corpus]" in facts["plan"] else f" --corpus notes.jsonl --partition equal --parties {facts['parties']}"
     named += " --ledgers LEDGERS" if facts["answers"]["trainings"] > 1 and facts["spent"] else ""
     return command + named + (" --person COLUMN" if by_person and "person =" not in facts["plan"] else "")
-
-
-def _names(given: list[str]) -> tuple[str, ...]:
-    """Names given several times, or with commas between them."""
-    return tuple(name for one in given for name in one.split(","))
-
-
-def _from_file(answers: str | None) -> Mapping[str, Any]:
-    if answers is None:
-        return {}
-    return parsed_toml(sys.stdin.buffer.read(), "standard input") if answers == "-" else read_toml(Path(answers))
 
 
 def _complete(given: dict[str, Any], to: Output) -> dict[str, Any]:
@@ -284,7 +277,6 @@ class ChoiceQuestion:
 
     @property
     def flag(self) -> str:
-        """The option that answers it."""
         return "--" + self.name.replace("_", "-")
 
     def read(self, typed: str, given: Given) -> Any:
@@ -372,7 +364,6 @@ def asked(given: Given, to: Console) -> Given:
 
 
 def _answer(question: ChoiceQuestion, given: Given, to: Console) -> Any:
-    """The answer to one question; None where somebody wants to go back."""
     to.print(f"\n[bold]{question.number} of {QUESTIONS[-1].number}[/bold]  {escape(question.text)}")
     options = Table.grid(Column(no_wrap=True), Column(style="bold", no_wrap=True), Column(), padding=(0, 2, 0, 0))
     for number, (name, meaning) in enumerate(question.options.items(), 1):

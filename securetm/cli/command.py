@@ -56,7 +56,6 @@ class Output:
         return screen()
 
     def note(self, said: str) -> None:
-        """Prints a note."""
         self.screen.print(said, markup=False)
 
     def bars(self) -> Bars | InLines:
@@ -126,7 +125,6 @@ class Command:
         return self.run(*given, **named)
 
     def add_to(self, app: typer.Typer, before: str, summary: str = "") -> None:
-        """Adds it to the commands that stand behind these words."""
         example = f"Example: {before} {self.name} {self.example}"
         app.command(self.name, short_help=summary or self.summary, epilog=example)(typed(self.run))
 
@@ -152,7 +150,6 @@ class Group:
     summary: str = ""
 
     def add_to(self, app: typer.Typer, before: str, summary: str = "") -> None:
-        """Adds them to the commands that stand behind these words."""
         own, words = typer.Typer(rich_markup_mode=None, add_completion=False), f"{before} {self.name}"
         first = self.commands[0]
         example = self.example or (f"{first.name} {first.example}" if isinstance(first, Command) else "")
@@ -169,7 +166,6 @@ def help_alone(context: typer.Context) -> None:
 
 
 def typed(run: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with one parameter for each option, as typer reads them."""
     own = inspect.signature(run, eval_str=True).parameters
     spread = {name: _options(one) for name, one in own.items()}
     shows = next((name for name, one in own.items() if one.annotation is Output), "")

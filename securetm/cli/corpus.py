@@ -17,12 +17,9 @@ from securetm.settings import from_table, require
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from securetm.corpus.building import Embed
     from securetm.corpus.given_texts import SeenLanguage
     from securetm.corpus.records import Columns
     from securetm.corpus.tokeniser import Tokeniser
-    from securetm.plans.schema import Plan
-    from securetm.stages import Stages
 
 _MB = 1 << 20
 
@@ -60,7 +57,11 @@ def build(
     for name in chosen:
         own = name.startswith("tokeniser.")
         require(own, "securetm corpus build", "--set", name, "must be a setting of the tokeniser, such as tokeniser.ngrams=2")
-    whole = None if plan is None else _plan_in(plan, chosen)
+    whole = None
+    if plan is not None:
+        from securetm.plans.recommend import whole_plan  # it brings the compiler of the models: 50 MB that documents may need
+
+        whole = whole_plan(plan, chosen)
     tokeniser = _tokeniser(chosen) if whole is None else whole.tokeniser.make()
     unnamed = whole is None and "tokeniser.stop_words" not in chosen
     if unnamed and memory is None and (seen := _foreign_in(source, columns)).foreign:  # lists of languages take memory
@@ -69,7 +70,11 @@ def build(
             f"Stop words of {seen.name}: --set tokeniser.stop_words={seen.foreign}, here and in each run."
         )
     with to.bars() as bars:
-        embed = None if whole is None or embedding else _embed(whole, bars)
+        embed = None
+        if whole is not None and not embedding:
+            from securetm.federation.sources import embed_of
+
+            embed = embed_of(whole, bars)
         manifest = CorpusBuild(
             source,
             out,
@@ -208,20 +213,7 @@ def _foreign_in(source: str, columns: Columns) -> SeenLanguage:
     return SeenLanguage(glance(source, columns).language)
 
 
-def _plan_in(path: Path, chosen: Mapping[str, Any]) -> Plan:
-    from securetm.plans.recommend import whole_plan  # it brings the compiler of the models: 50 MB that documents may need
-
-    return whole_plan(path, chosen)
-
-
-def _embed(plan: Plan, bars: Stages) -> Embed | None:
-    from securetm.federation.sources import embed_of
-
-    return embed_of(plan, bars)
-
-
 def _show_manifest(facts: Mapping[str, Any], to: Console) -> None:
-    """What a corpus on disk holds: one row for each figure."""
     from securetm.reports.document import Table
     from securetm.reports.terminal import show
 

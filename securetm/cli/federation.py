@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from securetm.plans.agreement import Agreement
     from securetm.plans.schema import CoordinatorChoice, Plan
     from securetm.reports.federation import JoinScreen
-    from securetm.trial.files import TrialFolder
 
 Told = Callable[[], tuple[str, bytes]]  # what a page is when it is asked for
 Courier = Annotated[
@@ -75,28 +74,23 @@ def init(
         trial = make_trial(folder, profile, rounds, bars, host=host, port=port)
     facts = {"folder": str(trial.path), "parties": trial.parties, "commands": trial.commands}
     if run:
-        return facts | _run_trial(trial, out)
+        from securetm.reports.statement.write import write_release
+        from securetm.trial.processes import SIMULATION, run_processes, run_simulation, same_models
+        from securetm.trial.screen import live, show_ended
+
+        with out.bars() as bars:
+            simulated = run_simulation(trial, bars)
+        with live(out.screen) as show:
+            seconds = run_processes(trial, show)
+        ended = same_models(trial, simulated, seconds)
+        write_release(trial.path / SIMULATION)
+        show_ended(ended, out.results)
+        return facts | {"model": ended.model, "copies": ended.copies, "seconds": round(seconds, 1), "run": str(trial.run)}
     whose = f"A coordinator and {len(trial.parties)} parties with documents are in {trial.path}."
     out.results.print(f"{whose} Type each line in a terminal of its own:", markup=False)
     for words in trial.commands:
         out.results.print(f"  securetm {shlex.join(words)}", markup=False, soft_wrap=True)
     return facts
-
-
-def _run_trial(trial: TrialFolder, out: Output) -> dict[str, Any]:
-    """Runs the trial as a simulation and as processes, and shows what came of it."""
-    from securetm.reports.statement.write import write_release
-    from securetm.trial.processes import SIMULATION, run_processes, run_simulation, same_models
-    from securetm.trial.screen import live, show_ended
-
-    with out.bars() as bars:
-        simulated = run_simulation(trial, bars)
-    with live(out.screen) as show:
-        seconds = run_processes(trial, show)
-    ended = same_models(trial, simulated, seconds)
-    write_release(trial.path / SIMULATION)
-    show_ended(ended, out.results)
-    return {"model": ended.model, "copies": ended.copies, "seconds": round(seconds, 1), "run": str(trial.run)}
 
 
 # ---- serve -----------------------------------------------------------------------------------------------------------
@@ -264,23 +258,17 @@ class Lines:
         self._json, self._last_round = as_json, 0.0
 
     def tell(self, event: str, facts: Mapping[str, Any]) -> None:
-        """Prints one event."""
         if self._json:
             out = StandardOutput()
             out.write(json.dumps({"event": event, **facts}, ensure_ascii=True) + "\n")
             out.flush()
-        elif not self._too_soon(event):
-            sys.stderr.write(printable(_TOLD[event].format_map(facts)) + "\n")
-
-    def _too_soon(self, event: str) -> bool:
-        """Whether a line about an answer follows the last one too soon: thousands of lines help nobody."""
-        if event != "answered":
-            return False
-        now = time.monotonic()
-        if self._last_round and now - self._last_round < _ROUND_EVERY:
-            return True
-        self._last_round = now
-        return False
+            return
+        if event == "answered":
+            now = time.monotonic()
+            if self._last_round and now - self._last_round < _ROUND_EVERY:
+                return  # thousands of lines help nobody
+            self._last_round = now
+        sys.stderr.write(printable(_TOLD[event].format_map(facts)) + "\n")
 
 
 def log_event(event: str, facts: Mapping[str, Any]) -> None:
@@ -345,16 +333,11 @@ def _prepared(
     if logs:  # the other warnings may tell of documents
         for one in ending:
             log_event("warned", {"reason": one})
-    else:
-        _warn((*ending, *joining.warnings))
-    return joining
-
-
-def _warn(sentences: tuple[str, ...]) -> None:
-    if sentences:
+    elif warnings := (*ending, *joining.warnings):
         from securetm.reports.keys import show_warnings
 
-        show_warnings(sentences)
+        show_warnings(warnings)
+    return joining
 
 
 def _tell_coordinator(out: Output, party: str, keys: Keys, roster: FederationRoster, reason: str) -> None:
@@ -394,8 +377,13 @@ def _joined(
     from securetm.federation.party.status import JoinStatus
 
     rounds, drawn = joining.agreement.plan.training.rounds, sys.stderr.isatty() and not (out.json or monitoring.log)
-    tell: Tell = log_event if monitoring.log else _untold if drawn else Lines(as_json=out.json).tell
-    with _panel(out) if drawn else nullcontext() as shown:
+    tell: Tell = log_event if monitoring.log else Lines(as_json=out.json).tell
+    screen: AbstractContextManager[JoinScreen | None] = nullcontext()
+    if drawn:
+        from securetm.reports.federation import JoinScreen  # with rich, which a service has no use for
+
+        tell, screen = lambda *_: None, JoinScreen(out.screen)
+    with screen as shown:
         status = JoinStatus(joining.file.name, joining.roster.federation, rounds, tell)
         if monitoring.log:
             tell("started", {"party": joining.file.name, "federation": joining.roster.federation, "run": joining.run_name})
@@ -482,16 +470,6 @@ def _in_thread(work: Callable[[], Mapping[str, Any]], look: Callable[[], None]) 
     if raised:
         raise raised[0]
     return done[0]
-
-
-def _panel(out: Output) -> JoinScreen:
-    from securetm.reports.federation import JoinScreen  # with rich, which a service has no use for
-
-    return JoinScreen(out.screen)
-
-
-def _untold(event: str, facts: Mapping[str, Any]) -> None:
-    """The panel shows it."""
 
 
 def _look(joining: Joining, status: JoinStatus, shown: JoinScreen | None) -> None:

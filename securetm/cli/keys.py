@@ -42,8 +42,6 @@ Days = Annotated[int, "How long new certificates are valid.", {"min": 1, "max": 
 
 @dataclass(frozen=True)
 class OwnKeys:
-    """Options of what an organisation does with its keys: where these lie, and where a request goes."""
-
     home: Home = None
     request: RequestFile = None
     passphrase_file: PassphraseFile = None
@@ -180,8 +178,6 @@ def tell_request(made: KeyRequest, home: Path, file: Path | None, out: Output) -
 
 @dataclass(frozen=True)
 class Operating:
-    """Options of what the coordinator's operator does with a roster."""
-
     roster: Annotated[Path, "The file of the roster that is changed.", FILE] = Path("roster.toml")
     home: Home = None
     passphrase_file: PassphraseFile = None
@@ -194,7 +190,6 @@ class Operating:
         return RosterOperator(place, self.roster, known)
 
     def change(self, how: Callable[[FederationRoster], FederationRoster], out: Output) -> dict[str, Any]:
-        """Writes the next roster."""
         operator = self.operator()
         old = operator.read()
         return _tell(operator.path, old, operator.publish(old, how(old)), out)
@@ -333,7 +328,6 @@ def _enrol(
 
 
 def _tell(path: Path, old: FederationRoster | None, new: FederationRoster, out: Output) -> dict[str, Any]:
-    """Says what changed, and what to do with the file."""
     lines, warnings, to = changes(old, new), diagnosis.ending_soon(new, diagnosis.now_utc()), out.results
     show_changes(new, old, lines, to)
     to.print(f"Send {path} to every member, who runs: securetm keys accept {path.name}", markup=False, soft_wrap=True)

@@ -12,7 +12,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from securetm.errors import Mistake, SecuretmError
+    from securetm.errors import SecuretmError
 
 FILE = "SECURETM_FILE"  # names the file for a probe of a container's health, so that an image needs no shell
 _MISUSE, _FAILURE = 2, 3  # as in errors/, which a probe of health does not load
@@ -31,33 +31,40 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # escapes characters that the terminal or file cannot encode
     try:
-        code = 0 if _works(arguments) else _uninterrupted(arguments or ["--help"], debug)
+        code = 0
+        if not _works(arguments):
+            from securetm.interrupts import never_lost
+
+            with never_lost():
+                code = _run(arguments or ["--help"], debug)
     except KeyboardInterrupt:
         code = _interrupted(debug)
-    except BrokenPipeError:
-        code = _reader_gone()
+    except BrokenPipeError:  # the reader of our output has closed it: what is still to be written is dropped
+        from securetm.reports.files import to_nowhere
+
+        for stream in (sys.stdout, sys.stderr):
+            to_nowhere(stream.fileno())
+        code = _FAILURE
     except Exception as problem:  # noqa: BLE001 - reported in a sentence; --debug shows the traceback
         code = _reported(problem, arguments[:1], debug)
     sys.exit(code)
 
 
 def _reported(problem: Exception, command: list[str], debug: bool) -> int:
-    """Reports what went wrong, and returns the exit code."""
-    from securetm.errors import SecuretmError, SettingMistakes
+    from securetm.errors import SecuretmError, SettingMistakes, system_refused
+    from securetm.extras import missing_extra
 
     if isinstance(problem, SettingMistakes):
         return max(_report(str(one), _advice(one, command), one.exit_code, debug) for one in problem.mistakes)
-    failure = _ours(problem)
+    failure = problem
+    if isinstance(problem, ModuleNotFoundError):
+        failure = missing_extra(problem) or problem
+    elif isinstance(problem, OSError):  # that no lower layer has turned into one of ours
+        path = os.fsdecode(problem.filename) if isinstance(problem.filename, str | bytes) else "a file"
+        failure = system_refused(path, "cannot be used", problem)
     if isinstance(failure, SecuretmError):
         return _report(str(failure), _advice(failure, command), failure.exit_code, debug)
     return _report(f"unexpected: {type(failure).__name__}", "repeat with --debug and report what it shows", _FAILURE, debug)
-
-
-def _uninterrupted(arguments: list[str], debug: bool) -> int:
-    from securetm.interrupts import never_lost
-
-    with never_lost():
-        return _run(arguments, debug)
 
 
 def _run(arguments: list[str], debug: bool) -> int:
@@ -65,26 +72,26 @@ def _run(arguments: list[str], debug: bool) -> int:
     import typer
 
     from securetm.cli.application import commands
+    from securetm.errors import did_you_mean
 
+    # of a line that a shell completes, the command is the one whose name stands there whole
+    typed = f"{os.environ.get('COMP_WORDS') or os.environ.get('_TYPER_COMPLETE_ARGS') or ''}.".split()
+    command = typed[1] if len(typed) > 2 else arguments[0]
     # by version, typer has a copy of click or depends on it, so the base class of misuses is found through one of them
     misused: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
-        code = commands(_meant(arguments))(arguments, prog_name="securetm", standalone_mode=False)
+        code = commands(command)(arguments, prog_name="securetm", standalone_mode=False)
     except misused as misuse:
-        return _report(_sentence(misuse), _help_hint(misuse), _MISUSE, debug)
+        sentence = str(misuse.format_message()) if hasattr(misuse, "format_message") else str(misuse)
+        context = getattr(misuse, "ctx", None)
+        meant = did_you_mean(getattr(misuse, "option_name", ""), getattr(misuse, "possibilities", None) or ())
+        return _report(sentence, f"{meant}see {context.command_path if context else 'securetm'} --help", _MISUSE, debug)
     except typer.Abort:
         return _interrupted(debug)
     return _interrupted(debug) if code == _INTERRUPTED else int(code or 0)
 
 
-def _meant(arguments: list[str]) -> str:
-    """The command, also of a line that a shell completes, where its name stands there whole."""
-    typed = f"{os.environ.get('COMP_WORDS') or os.environ.get('_TYPER_COMPLETE_ARGS') or ''}.".split()
-    return typed[1] if len(typed) > 2 else arguments[0]
-
-
 def _works(arguments: list[str]) -> bool:
-    """Answers `securetm health FILE` before any library loads. False where something else is asked, or the file is wrong."""
     if arguments == ["health"] and FILE in os.environ:
         arguments = [*arguments, os.environ[FILE]]
     if len(arguments) != 2 or arguments[0] != "health" or arguments[1].startswith("-"):
@@ -128,44 +135,6 @@ def _interrupted(debug: bool) -> int:
     # a dataclass being made while libraries load. It forgets about that at the next one.
     exec("")  # noqa: S102
     return _report("interrupted", "nothing that was kept is lost", _FAILURE, debug)
-
-
-def _reader_gone() -> int:
-    """The reader of our output has closed it: drops what is still to be written."""
-    from securetm.reports.files import to_nowhere
-
-    for stream in (sys.stdout, sys.stderr):
-        to_nowhere(stream.fileno())
-    return _FAILURE
-
-
-def _ours(problem: Exception) -> Exception:
-    """Our own error for a file that cannot be used, or for a library that is not installed."""
-    from securetm.extras import missing_extra
-
-    if isinstance(problem, ModuleNotFoundError):
-        return missing_extra(problem) or problem
-    return _system_error(problem) if isinstance(problem, OSError) else problem
-
-
-def _system_error(problem: OSError) -> Mistake:
-    """The error for an OSError that no lower layer has turned into one of ours."""
-    from securetm.errors import system_refused
-
-    path = os.fsdecode(problem.filename) if isinstance(problem.filename, str | bytes) else "a file"
-    return system_refused(path, "cannot be used", problem)
-
-
-def _sentence(misuse: BaseException) -> str:
-    return str(misuse.format_message()) if hasattr(misuse, "format_message") else str(misuse)
-
-
-def _help_hint(misuse: BaseException) -> str:
-    from securetm.errors import did_you_mean
-
-    context = getattr(misuse, "ctx", None)
-    meant = did_you_mean(getattr(misuse, "option_name", ""), getattr(misuse, "possibilities", None) or ())
-    return f"{meant}see {context.command_path if context else 'securetm'} --help"
 
 
 def _report(sentence: str, hint: str, code: int, debug: bool) -> int:

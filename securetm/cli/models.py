@@ -46,7 +46,6 @@ from securetm.runs.adapted import adapted_to, check_free_folder, write_adapted
 from securetm.runs.finished import (
     NO_DOCUMENTS,
     FinishedRun,
-    MergedTopics,
     TopicsByDate,
     documents_in,
     documents_of_run,
@@ -138,10 +137,18 @@ def topics(
     over_time = of.over_time(finished, held)
     of_labels = None if of.by_label is None else topics_by_label(finished, held)
     groups = None if under is None else finished.under(under)
-    found, named = finished.topics(words), _labelled(finished, label or [], labels)
+    found, count = finished.topics(words), len(finished.components_)
+    named = finished.labels() if labels is None else TopicLabels.read(labels, count)
+    for one in label or []:
+        named = named.with_given(one, count)
+    if label or labels is not None:
+        named.write(finished.folder)
     shares, moved, texts = topic_page.shares_everywhere(finished), finished.moved(), named.texts
     above, alike, merged = finished.above_noise(words), finished.alike(), finished.merged(shares[0]) if merge else None
-    of_merged = texts if merged is None else _texts_of_merged(merged, texts)
+    of_merged: Mapping[int, str] = texts
+    if merged is not None:  # all labels that people gave to the topics of one
+        each = [[texts[topic] for topic in group if topic in texts] for group in merged.groups]
+        of_merged = {place: " / ".join(dict.fromkeys(given)) for place, given in enumerate(each) if given}
     behind = [topic_page.documents_behind(finished, held[one], one) for one in held if of.documents and html is None]
     likes = "Topics {} and {} are nearly the same: {:.0%} of their words' weight is common."
     if csv is not None and (grouped := over_time or of_labels) is not None:
@@ -177,23 +184,6 @@ def topics(
     }
     facts = {"run": finished.name, "model": finished.plan.model.name, "topics": found, "above_noise": above}
     return {**facts, **named.table(), **{name: value for name, value in more.items() if value}}
-
-
-def _texts_of_merged(merged: MergedTopics, texts: Mapping[int, str]) -> dict[int, str]:
-    """The labels of merged topics: all that people gave to those of one."""
-    each = [[texts[topic] for topic in group if topic in texts] for group in merged.groups]
-    return {place: " / ".join(dict.fromkeys(labels)) for place, labels in enumerate(each) if labels}
-
-
-def _labelled(finished: FinishedRun, given: list[str], file: Path | None) -> TopicLabels:
-    """The labels of the run's topics, after those that were given are kept in its folder."""
-    topics = len(finished.components_)
-    labels = finished.labels() if file is None else TopicLabels.read(file, topics)
-    for one in given:
-        labels = labels.with_given(one, topics)
-    if given or file is not None:
-        labels.write(finished.folder)
-    return labels
 
 
 def _results_beside(csv: str | None, out: Output, parquet: Path | None = None) -> Screen:

@@ -19,7 +19,6 @@ _RECORDS = ("run.json", "report.json")  # of a run here, and of what a party has
 
 
 def profiles(incomplete: str) -> list[str]:
-    """The shipped profiles."""
     from securetm.plans.profiles import profile_names
 
     return _begun(profile_names(), incomplete)
@@ -33,7 +32,6 @@ def models(incomplete: str) -> list[str]:
 
 
 def threat_models(incomplete: str) -> list[str]:
-    """The shipped threat models."""
     from securetm.threats import threat_model_names
 
     return _begun(threat_model_names(), incomplete)

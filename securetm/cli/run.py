@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from securetm.contracts import Engine
-    from securetm.corpus.corpus import Corpus
     from securetm.federation.folder import RunFolder
     from securetm.plans.agreement import Agreement
     from securetm.plans.schema import Plan
@@ -37,8 +36,6 @@ class Sets:
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """The settings of a plan that have an option of their own."""
-
     profile: Annotated[str, "Privacy profile; see `securetm explain`.", PROFILES, Sets("profile")]
     model: Annotated[str, "Topic model.", MODELS, Sets("model.name")]
     topics: Annotated[int, "Number of topics.", Sets("model.n_topics")]
@@ -200,7 +197,6 @@ def chosen(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def train(what: RunFolder | Wanted, how: Carrying, out: Output, *, shown: bool = True) -> dict[str, Any]:
-    """Trains a run that is to begin or to go on, and shows what came out."""
     from securetm.federation.simulation.simulation import execute
     from securetm.reports.runs import show_run
     from securetm.reports.statement.write import write_release
@@ -220,6 +216,7 @@ def train(what: RunFolder | Wanted, how: Carrying, out: Output, *, shown: bool =
 
 def _begun(wanted: Wanted, how: Carrying, bars: Stages, to: Console) -> RunFolder:
     """Reads the documents, and begins the run in its folder, which holds the plan from the first second."""
+    from securetm.corpus.partitions import left_out, without_any
     from securetm.federation.budget.forecast import (
         check_words,
         expected_in_words,
@@ -232,9 +229,10 @@ def _begun(wanted: Wanted, how: Carrying, bars: Stages, to: Console) -> RunFolde
     from securetm.federation.document_minimum import delta_said, units_of
     from securetm.federation.folder import announced, begin
     from securetm.federation.soundness import check_floor
-    from securetm.federation.sources import corpora_of
+    from securetm.federation.sources import corpora_of, words_of_a_sentence
     from securetm.plans.recommend import Recommendation
     from securetm.plans.schema import hides_documents
+    from securetm.reports.evaluation import left_out_in_words
     from securetm.reports.forecast import before_a_run
 
     agreement, plan = wanted.agreement, wanted.agreement.plan
@@ -242,8 +240,15 @@ def _begun(wanted: Wanted, how: Carrying, bars: Stages, to: Console) -> RunFolde
     with announced(wanted.path, Recommendation(plan, wanted.why)) if alone else nullcontext():
         corpora = corpora_of(plan, bars)
         _check_as_many(plan, len(corpora))
-        _say_what_is_left_out(agreement, corpora, to)
-        _warn_of_long_sentences(plan, corpora, to)
+        unlisted = {} if agreement.words is None else without_any(corpora, agreement.words)
+        for said in left_out_in_words(left_out(corpora), unlisted):
+            to.print(said, markup=False)
+        by_sentence = plan.model.name.startswith("sentence-lda") and not plan.model.settings.get("longest")
+        if by_sentence and (words := words_of_a_sentence(corpora)) > LONG_SENTENCE:
+            to.print(
+                f"[yellow]Half of all sentences have {words:.0f} words or more, and each gets one topic: is the text without "
+                "full stops? --set model.longest=10 cuts sentences at so many words.[/yellow]"
+            )
         documents = sum(map(len, corpora.values()))
         expected = expected_words(plan.vocabulary, plan.tokeniser, documents, on_list=plan.training.document_length)
         if expected is not None:
@@ -257,15 +262,13 @@ def _begun(wanted: Wanted, how: Carrying, bars: Stages, to: Console) -> RunFolde
     if hides_documents(folder.agreement.budget):
         told = forecast_of(folder.agreement, len(corpora))
         to.print(before_a_run(told, why_no_forecast(folder.agreement)), markup=False)
-    if said := delta_said(folder.agreement, sum(units_of(one, folder.agreement.unit) for one in corpora.values())):
-        to.print(f"[yellow]Note: {said}[/yellow]")
+    if large := delta_said(folder.agreement, sum(units_of(one, folder.agreement.unit) for one in corpora.values())):
+        to.print(f"[yellow]Note: {large}[/yellow]")
     return folder
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A run that is to begin: what is agreed on, its folder, and why settings were chosen."""
-
     agreement: Agreement
     path: Path
     why: Mapping[str, str]
@@ -335,29 +338,6 @@ def _say_who_took_no_part(result: Mapping[str, Any], to: Console) -> None:
     if few:
         lacked = counted(sum(few), "document without an agreed word", "documents without an agreed word")
         to.print(f"{counted(len(few), 'party', 'parties')} left out {lacked}: at most half of its own each.")
-
-
-def _say_what_is_left_out(agreement: Agreement, corpora: Mapping[str, Corpus], to: Console) -> None:
-    """Reports documents without text or words, parties without documents, and rows without a party."""
-    from securetm.corpus.partitions import left_out, without_any
-    from securetm.reports.evaluation import left_out_in_words
-
-    listed = agreement.words
-    for sentence in left_out_in_words(left_out(corpora), {} if listed is None else without_any(corpora, listed)):
-        to.print(sentence, markup=False)
-
-
-def _warn_of_long_sentences(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:
-    """Warns of texts without full stops, where a whole document is one sentence and gets one topic."""
-    from securetm.federation.sources import words_of_a_sentence
-
-    if not plan.model.name.startswith("sentence-lda") or plan.model.settings.get("longest"):
-        return
-    if (words := words_of_a_sentence(corpora)) > LONG_SENTENCE:
-        to.print(
-            f"[yellow]Half of all sentences have {words:.0f} words or more, and each gets one topic: is the text without full "
-            "stops? --set model.longest=10 cuts sentences at so many words.[/yellow]"
-        )
 
 
 def plan_settings(pairs: list[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,9 +16,6 @@ from securetm.cli.run import Carrying, PlanOptions, Wanted, agreed, chosen, decl
 from securetm.errors import BadSetting, Mistake, did_you_mean
 from securetm.foreign_text import printable
 from securetm.settings import require
-
-if TYPE_CHECKING:
-    from securetm.runs.kept_runs import KeptRun
 
 _ORDERS: dict[str, Callable[[Any], Any]] = {  # what is not known stands last
     "begun": lambda run: run.begun,
@@ -50,13 +47,15 @@ def runs(
     stays, and so does what a party has to remember of its answers.
     """
     from securetm.reports.runs import runs_table
+    from securetm.runs.kept_runs import found_run, runs_in
 
     require(sort in _ORDERS, "", "--sort", sort, known=tuple(_ORDERS))
     require(delete or not (yes or cache), "", "--yes" if yes else "--cache", "given", "is of use with --delete only")
     require(not delete or bool(names or cache), "", "--delete", "given", "needs the names of runs, or --cache")
     if delete:
         return _delete(names or [], place, cache, yes, out)
-    found = sorted(_found(names, place), key=_ORDERS[sort])
+    listed = [run for name in names for run in runs_in(found_run(name, place))] if names else runs_in(place)
+    found = sorted(listed, key=_ORDERS[sort])
     out.results.print(runs_table(found) if found else f"No runs in {place}.")
     return {"folder": str(place), "runs": [asdict(run) for run in found]}
 
@@ -178,14 +177,6 @@ def _sharing(wanted: Sequence[Wanted], out: Output) -> list[dict[str, Any]]:
     return found
 
 
-def _found(names: Sequence[str] | None, place: Path) -> list[KeptRun]:
-    from securetm.runs.kept_runs import found_run, runs_in
-
-    if not names:
-        return runs_in(place)
-    return [run for name in names for run in runs_in(found_run(name, place))]
-
-
 def _delete(names: Sequence[str], place: Path, cache: bool, yes: bool, out: Output) -> dict[str, Any]:
     """Deletes all of them, or none before the user agreed."""
     from securetm.runs.kept_runs import delete, delete_cache, found_run, kept_cache
@@ -193,12 +184,15 @@ def _delete(names: Sequence[str], place: Path, cache: bool, yes: bool, out: Outp
     paths = list(dict.fromkeys(found_run(name, place) for name in names))
     cached = kept_cache() if cache else None
     wanted = [str(path) for path in (*paths, *([cached] if cached else []))]
-    if wanted and not (yes or _agreed(wanted)):
-        raise Mistake(
-            "nothing was deleted, because nobody agreed to it: {wanted}",
-            hint="answer y at the terminal, or give --yes",
-            wanted=tuple(wanted),
-        )
+    if wanted and not yes:
+        listed = "".join(f"  {printable(name)}\n" for name in wanted) if sys.stdin.isatty() else ""
+        typer.echo(listed, nl=False, err=True)
+        if not agreed_to("Delete? Nothing brings it back."):
+            raise Mistake(
+                "nothing was deleted, because nobody agreed to it: {wanted}",
+                hint="answer y at the terminal, or give --yes",
+                wanted=tuple(wanted),
+            )
     left = {str(path): list(files) for path in paths if (files := delete(path))}
     if cached:
         delete_cache(cached)
@@ -207,9 +201,3 @@ def _delete(names: Sequence[str], place: Path, cache: bool, yes: bool, out: Outp
     for name, kept in left.items():
         out.note(f"Left in {name}, as the run did not make it or has to remember it: {', '.join(kept)}")
     return {"deleted": wanted, "left": left}
-
-
-def _agreed(wanted: Sequence[str]) -> bool:
-    listed = "".join(f"  {printable(name)}\n" for name in wanted) if sys.stdin.isatty() else ""
-    typer.echo(listed, nl=False, err=True)
-    return agreed_to("Delete? Nothing brings it back.")

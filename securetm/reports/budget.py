@@ -17,7 +17,7 @@ from securetm.accounting.calculator.budget_report import FALSE_POSITIVES, Budget
 from securetm.figures import ReportTable
 from securetm.reports import document
 from securetm.reports.charts import in_terminal
-from securetm.reports.document import Document, Paragraph, Section, Words, numbers_of, paragraphs, table_of
+from securetm.reports.document import Document, Paragraph, Section, Words, cell, numbers_of, paragraphs, table_of
 from securetm.reports.files import write_report
 from securetm.reports.pages import in_html
 from securetm.reports.terminal import WIDEST, rich_table
@@ -33,7 +33,15 @@ _NO_GDP = "The Gaussian (GDP) approximation is not offered: it understates what 
 def show_report(report: BudgetReport, to: Console) -> None:
     """The sentence, warnings, tables, curves and notes of a report."""
     width = min(to.width, WIDEST)
-    to.print(Panel(_head(report), title=Text(report.title, style="bold"), title_align="left", padding=(1, 2), width=width))
+    figures = Text.assemble(
+        (f"{report.first}\n\n" if report.first else "", "bold"),
+        (f"epsilon = {upward(report.epsilon)} per {report.unit}", "" if report.first else "bold"),
+        f"   delta = {upward_figure(report.delta)}   ",
+        f"({report.accountant})",
+    )
+    attack = attack_limit(report, upward_share(report.true_positives))
+    head = Group(figures, Text(), Text(report.statement), Text(), Text(attack, style="italic"))
+    to.print(Panel(head, title=Text(report.title, style="bold"), title_align="left", padding=(1, 2), width=width))
     for warning in report.warnings:
         to.print(_bullet("!", warning, "bold yellow"), width=width)
     if report.warnings:
@@ -51,17 +59,6 @@ def show_report(report: BudgetReport, to: Console) -> None:
         to.print(_bullet("•", note, "dim"), width=width)
 
 
-def _head(report: BudgetReport) -> Group:
-    figures = Text.assemble(
-        (f"{report.first}\n\n" if report.first else "", "bold"),
-        (f"epsilon = {upward(report.epsilon)} per {report.unit}", "" if report.first else "bold"),
-        f"   delta = {upward_figure(report.delta)}   ",
-        f"({report.accountant})",
-    )
-    attack = attack_limit(report, upward_share(report.true_positives))
-    return Group(figures, Text(), Text(report.statement), Text(), Text(attack, style="italic"))
-
-
 def attack_limit(report: BudgetReport, most: str) -> str:
     """The most that a membership test can find under this budget; `most` is the share as it is to be shown."""
     return (
@@ -71,7 +68,6 @@ def attack_limit(report: BudgetReport, most: str) -> str:
 
 
 def all_tables(report: BudgetReport) -> tuple[document.Table, ...]:
-    """The report's own tables, then the epsilon by each accountant."""
     found = report.tables
     if report.by_accountant:
         rows = tuple((row.accountant, row.epsilon, row.means) for row in report.by_accountant)
@@ -89,12 +85,10 @@ def _bullet(mark: str, sentence: str, style: str) -> Table:
 
 
 def write_page(report: BudgetReport, path: Path) -> None:
-    """Writes the page."""
     write_report(path, page(report))
 
 
 def page(report: BudgetReport) -> str:
-    """The text of the page."""
     found = f"epsilon = {upward(report.epsilon)} per {report.unit} "
     beside = Words(f"delta = {upward_figure(report.delta)}, by {report.accountant}", "note")
     head = (
@@ -106,15 +100,15 @@ def page(report: BudgetReport) -> str:
     )
     tables = (Section(one.title, (one,)) for one in all_tables(report))
     figures = (Section(one.title, (one, numbers_of(one))) for one in report.plots)
-    asked = tuple((name.replace("_", " "), _plain(value)) for name, value in report.settings.items() if value is not None)
+    asked = tuple(
+        (name.replace("_", " "), f"{value:,.10g}" if isinstance(value, float) else cell(value))
+        for name, value in report.settings.items()
+        if value is not None
+    )
     settings = Section("What was asked", (document.Table(("setting", "value"), asked), *paragraphs(report.notes, "note")))
     ending = ("Computed by securetm from the settings above; no document was read.",)
     sections = (Section("", head), *tables, *figures, settings)
     return in_html(Document(report.title, "", sections, kind="budget", ending=ending))
-
-
-def _plain(value: Any) -> str:
-    return f"{value:,.10g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 # ---- a series of runs over the same documents ------------------------------------------------------------------------

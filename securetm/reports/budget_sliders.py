@@ -29,8 +29,6 @@ _SHOWN_NOISES, _SHOWN_ROUNDS = (1.0, 2.0, 4.0, 8.0, 16.0), (1, 4, 16, 64)
 
 @dataclass(frozen=True)
 class SliderStart:
-    """Where the sliders stand when the page is opened."""
-
     people: People
     delta: float = 1e-6
     noise: float = 4.0
@@ -76,12 +74,10 @@ def tables() -> dict[str, Any]:
 
 
 def write_sliders(start: SliderStart, path: Path) -> None:
-    """Writes the page."""
     write_report(path, sliders_page(start))
 
 
 def sliders_page(start: SliderStart) -> str:
-    """The text of the page."""
     sized = {parties: sized_for(parties) for parties in range(_FEWEST, _MOST_SIZED + 1)}
     known = {parties: both for parties, both in sized.items() if both is not None}
     people = start.people

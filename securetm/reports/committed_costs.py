@@ -52,7 +52,6 @@ class ProfileCost:
 
     @property
     def burden(self) -> tuple[float, float]:
-        """What costs less is smaller: quality first, then bytes."""
         return round(self.quality_lost, 4), self.megabytes * (self.bytes_up + self.bytes_down)
 
 
@@ -74,7 +73,6 @@ def cost_of(profile: Profile, epsilon: float | None = None) -> ProfileCost:
 
 
 def frontier_says(profile: str) -> str:
-    """What quality to expect under this profile, in one sentence; nothing where it was not tried."""
     tried = [one for epsilon in SHOWN if (one := _tried(profile).get(epsilon)) and one.measured_under == profile and one.f1]
     if not tried:
         return ""
@@ -97,7 +95,6 @@ def cost_of_list(way: str, *, noised: bool, by_parties: bool) -> Mapping[str, fl
 
 @cache
 def _tried(profile: str) -> Mapping[float | None, ProfileCost]:
-    """The rows of a profile by epsilon."""
     rows = json.loads(resources.files("securetm.reports").joinpath("data/committed_figures.json").read_text("utf-8"))
     found = (ProfileCost(**{**row, "sources": tuple(row["sources"])}) for row in rows if row["profile"] == profile)
     return {one.epsilon: one for one in found}

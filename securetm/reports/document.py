@@ -15,8 +15,6 @@ from securetm.wording import upward
 
 @dataclass(frozen=True)
 class Words:
-    """Some words of a line that stand out, or lead to another place of the page."""
-
     text: str
     kind: str = ""  # "strong"; "whole" is never broken; "missed" and "wrong" words of an example; "tiles"
     to: str = ""  # the anchor or the file to which it leads
@@ -45,8 +43,6 @@ class Heading:
 
 @dataclass(frozen=True)
 class Items:
-    """A list of sentences or parts of sentences."""
-
     items: tuple[Line, ...]
     title: str = ""  # in a terminal
 
@@ -92,8 +88,6 @@ class Bars:
 
 @dataclass(frozen=True)
 class Reply:
-    """One question with its answer."""
-
     question: str
     mark: str
     short: str
@@ -149,7 +143,6 @@ class Document:
 
 
 def words_of(line: Line) -> tuple[Words, ...]:
-    """The parts of a line."""
     parts = line if isinstance(line, tuple) else (line,)
     return tuple(one if isinstance(one, Words) else Words(one) for one in parts)
 
@@ -160,7 +153,6 @@ def plain(line: Line) -> str:
 
 
 def lines_of(cell: Cell) -> tuple[Line, ...]:
-    """The lines of a cell."""
     return cell if isinstance(cell, tuple) else (cell,)
 
 
@@ -183,7 +175,6 @@ def cell(value: Any) -> str:
 
 
 def numbers_of(figure: Figure) -> Table:
-    """The points of a figure as numbers."""
     places = sorted({x for line in figure.curves for x, _ in line.points})
     known = [dict(line.points) for line in figure.curves]
     columns = (figure.x, *named_curves(figure))
@@ -192,18 +183,15 @@ def numbers_of(figure: Figure) -> Table:
 
 
 def named_curves(figure: Figure) -> tuple[str, ...]:
-    """The name of each curve, with its letter where there are several."""
     several = len(figure.curves) > 1 or figure.square
     return tuple(f"{letter(n)}: {one.name}" if several else one.name for n, one in enumerate(figure.curves))
 
 
 def letter(order: int) -> str:
-    """The letter of a curve."""
     return chr(ord("A") + order % 26)
 
 
 def paragraphs(texts: Iterable[str], kind: str = "") -> tuple[Paragraph, ...]:
-    """A paragraph for each text that is not empty."""
     return tuple(Paragraph(text, kind) for text in texts if text)
 
 

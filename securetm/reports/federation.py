@@ -113,7 +113,6 @@ _MOST_TOPICS = 20  # of a served model, on the terminal
 
 
 def live_picture(to: Console, facts: Callable[[], Mapping[str, Any]]) -> Live:
-    """Shows the facts until it is left, and leaves the last picture on the screen."""
     width = to.width
     return Live(console=to, refresh_per_second=_RATE, get_renderable=lambda: picture(facts(), width))
 
@@ -124,8 +123,12 @@ def picture(facts: Mapping[str, Any], width: int) -> RenderableType:
     where = f"listens at {escape(facts['address'])}"
     bar = Table.grid()  # a bar alone does not end its line
     bar.add_row(ProgressBar(max(facts["of"], 1), facts["done"], width=max(20, width - 6), complete_style="cyan"))
-    said = Text(headline(facts), style="bold")
-    parts = Group(said, bar, _parties(facts, width), _figures(facts, width))
+    named, pairs = Table.grid(padding=(0, 2)), list(figures(facts))
+    beside = 2 if width >= _NARROW else 1
+    for first in range(0, len(pairs), beside):
+        cells = ((Text(name, style="dim"), Text(value)) for name, value in pairs[first : first + beside])
+        named.add_row(*(cell for pair in cells for cell in pair))
+    parts = Group(Text(headline(facts), style="bold"), bar, _parties(facts, width), named)
     return Panel(parts, title=title, title_align="left", subtitle=where, subtitle_align="left")
 
 
@@ -161,21 +164,10 @@ def _parties(facts: Mapping[str, Any], width: int) -> Table:
     return table
 
 
-def _figures(facts: Mapping[str, Any], width: int) -> Table:
-    """Names and values, two pairs a line where there is room."""
-    table, pairs = Table.grid(padding=(0, 2)), list(figures(facts))
-    beside = 2 if width >= _NARROW else 1
-    for first in range(0, len(pairs), beside):
-        cells = ((Text(name, style="dim"), Text(value)) for name, value in pairs[first : first + beside])
-        table.add_row(*(cell for pair in cells for cell in pair))
-    return table
-
-
 _AGAIN = 3  # seconds
 
 
 def status_page(facts: Mapping[str, Any]) -> str:
-    """The text of the page."""
     title = f"{facts['run']}: {headline(facts)}"
     again = 0 if facts["phase"] in (FINISHED, STOPPED) else _AGAIN
     told: dict[str, Any] = {"facts": facts, "figures": list(figures(facts)), "columns": COLUMNS, "rows": list(rows(facts))}
@@ -199,7 +191,6 @@ def status_pages(
 
 
 def party_figures(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Names and values of a party's status page."""
     yield "coordinator", "connected" if facts["connected"] else f"not connected: {facts['why_not'] or 'dialing'}"
     yield "round", f"{facts['round']:,} of {facts['rounds']:,} at most"
     for question, times in sorted(facts["answers"].items()):
@@ -214,13 +205,15 @@ def party_figures(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def status_panel(status: JoinStatus, seconds: float) -> Panel:
-    """The whole status on one panel."""
     if status.connected_to:
         link = Text.assemble(("● ", "green"), "connected to the coordinator")
     else:
         link = Text.assemble(("○ ", "yellow"), printable(f"not connected ({status.why_not or 'dialing'}); trying again"))
     here = status.trained - status.began_at  # rounds since this process came
-    left = "" if not here else _left(seconds / here * (status.rounds - status.trained))
+    left = ""
+    if here:
+        ahead = seconds / here * (status.rounds - status.trained)
+        left = f"(about {ahead:.0f} s left)" if ahead < 90 else f"(about {ahead / 60:,.0f} minutes left)"
     bar = ProgressBar(total=max(status.rounds, 1), completed=status.trained, width=40)
     facts = Table.grid(padding=(0, 2))
     facts.add_row("round", Group(f"{status.trained:,} of {status.rounds:,} at most {left}", bar))
@@ -236,13 +229,7 @@ def status_panel(status: JoinStatus, seconds: float) -> Panel:
 
 
 def spent_in_words(spent: Mapping[str, Any]) -> str:
-    """What was spent of each unit's budget, and what is left."""
     return sentence("federation.spent", spent)
-
-
-def _left(seconds: float) -> str:
-    minutes = seconds / 60
-    return f"(about {seconds:.0f} s left)" if seconds < 90 else f"(about {minutes:,.0f} minutes left)"
 
 
 class JoinScreen:
@@ -259,7 +246,6 @@ class JoinScreen:
         self._live.stop()
 
     def show(self, status: JoinStatus) -> None:
-        """Draws the panel again."""
         self._live.update(status_panel(status, time.monotonic() - self._began))
 
 
@@ -280,12 +266,13 @@ def ended_panel(report: Mapping[str, Any]) -> Group:
 
 
 def preview_tables(shown: Mapping[str, Any]) -> Group:
-    """Everything on one screen."""
     head = Table.grid(padding=(0, 2))
     head.add_row("party", printable(f"{shown['party']}, data set {shown['data_set']} ({shown['documents']:,} documents)"))
     head.add_row("federation", printable(f"{shown['federation']}: {', '.join(shown['members'])}"))
     head.add_row("coordinator", f"{shown['coordinator']['address']}\n{in_lines(shown['coordinator']['fingerprint'])}")
-    head.add_row("engine", printable(_engine(shown["engine"])))
+    engine = ", ".join(f"{name} = {value}" for name, value in shown["engine"].items() if name != "kind")
+    said = f"{shown['engine']['kind']}{engine and f' ({engine})'}; nothing that is sent says which"
+    head.add_row("engine", printable(said))
     head.add_row("profile", f"{shown['profile']} ({shown['profile_digest'][:16]}…), model {shown['model']}")
     return Group(
         Text("Nothing was sent. Joining would send this, and nothing else that depends on your documents:", style="bold"),
@@ -294,9 +281,3 @@ def preview_tables(shown: Mapping[str, Any]) -> Group:
         Text(sentence("federation.cost", shown["cost"])),
         Text(f"The model, its words and a report with your own figures would land in {shown['lands_in']}"),
     )
-
-
-def _engine(engine: Mapping[str, Any]) -> str:
-    """The engine and its settings, as the party's file has them."""
-    settings = ", ".join(f"{name} = {value}" for name, value in engine.items() if name != "kind")
-    return f"{engine['kind']}{settings and f' ({settings})'}; nothing that is sent says which"

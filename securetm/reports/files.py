@@ -18,15 +18,11 @@ from securetm.private_files import FILE, private_folder
 
 
 class StandardOutput:
-    """Standard output as a file whose errors name it."""
-
     def write(self, text: str) -> int:
-        """Writes the text."""
         with output_named():
             return sys.stdout.write(text)
 
     def flush(self) -> None:
-        """Flushes the stream."""
         with output_named():
             sys.stdout.flush()
 

@@ -23,7 +23,6 @@ from securetm.reports.texts import said, sentence
 
 
 def forecast_said(one: Forecast) -> str:
-    """The bands in words, or why there are none."""
     return sentence("forecast.bands", one)
 
 
@@ -64,7 +63,8 @@ def show_forecast(chosen: ForecastChoice, to: Console, warnings: Sequence[str] =
         (
             tried_as(one.setting),
             f"{one.setting.rounds or '?'}",
-            *(_range(one.held_out), _range(one.classification), _chance(one)),
+            *(_range(one.held_out), _range(one.classification)),
+            "?" if one.chance is None else f"{100 * one.chance:.0f} %",
             (Words(one.verdict.value, _STYLES[one.verdict]),),
         )
         for one in chosen.each
@@ -82,7 +82,6 @@ def setting_said(one: Forecast) -> str:
 
 
 def notes(chosen: ForecastChoice) -> tuple[str, ...]:
-    """What would be better, how many documents it takes, and what stands behind the figures."""
     asked = chosen.asked
     best = best_said(chosen.best) if chosen.best is not None else ""
     by_length = [f"{verdict.value} for {length:g}" for length, verdict in chosen.by_length]
@@ -93,12 +92,7 @@ def notes(chosen: ForecastChoice) -> tuple[str, ...]:
 
 
 def best_said(best: Forecast) -> str:
-    """The settings of which most is expected."""
     return sentence("forecast.best", setting_said(best), best.verdict.value)
-
-
-def _chance(one: Forecast) -> str:
-    return "?" if one.chance is None else f"{100 * one.chance:.0f} %"
 
 
 def _range(band: Band | None) -> str:

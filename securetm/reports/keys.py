@@ -17,7 +17,6 @@ _STYLES = {"came": "good", "left": "bad", "revoked": "danger", "identity changed
 
 
 def show_fingerprints(found: Mapping[str, Any], json: bool) -> None:
-    """Fingerprints of keys, certificates and rosters, with notes on what ends soon."""
     rows = tuple((row["what"], row["name"], in_lines(row["fingerprint"]), row["until"]) for row in found["fingerprints"])
     heads = ("what", "of", "fingerprint", "until")
     show([document.Table(heads, rows, title=found["of"], kind="lines", whole=(2,))], results(json))
@@ -25,7 +24,6 @@ def show_fingerprints(found: Mapping[str, Any], json: bool) -> None:
 
 
 def in_lines(fingerprint: str) -> str:
-    """A fingerprint in lines of four groups."""
     groups = fingerprint.split()
     return "\n".join(" ".join(groups[at : at + _PER_LINE]) for at in range(0, len(groups), _PER_LINE))
 
@@ -63,6 +61,5 @@ def show_request(facts: Mapping[str, Any], json: bool) -> None:
 
 
 def show_warnings(sentences: Iterable[str]) -> None:
-    """Certificates that end soon."""
     for sentence in sentences:
         screen().print(f"Note: {sentence}.", style="yellow", markup=False)

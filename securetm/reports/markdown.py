@@ -27,7 +27,6 @@ from securetm.reports.document import (
 
 
 def in_markdown(document: Document) -> str:
-    """The whole text."""
     parts = [f"# {markdown_text(document.title)}", markdown_text(document.subtitle)]
     parts += [f"Belongs to it: [{markdown_text(name)}](<{quote(name)}>)" for name in document.annexes]
     for section in document.sections:

@@ -23,7 +23,6 @@ _ALONE = "default-src 'none'; base-uri 'none'; form-action 'none'"
 
 
 def in_html(document: Document) -> str:
-    """A document as a page."""
     marks = _trusted(in_comment(document.marks))
     facts = {"kind": document.kind, "document": document, "marks": marks}
     return page("document.html", document.title, ("page", "document"), foot=document.foot, **facts)
@@ -31,7 +30,10 @@ def in_html(document: Document) -> str:
 
 def page(template: str, title: str, styles: Sequence[str], script: str = "", *, foot: str = "", **facts: Any) -> str:
     """A page with these styles, and a foot on every printed sheet. A page with a script runs that script and no other."""
-    style = "\n".join(_static(f"{name}.css") for name in styles) + _on_each_sheet(foot)
+    style = "\n".join(_static(f"{name}.css") for name in styles)
+    if foot:
+        safe = "".join(letter if letter.isalnum() or letter in " .,:;-" else f"\\{ord(letter):x} " for letter in foot)
+        style += f'@media print {{ @page {{ @bottom-left {{ content: "{safe}"; font: 7pt sans-serif }} }} }}'
     ran = _static(f"{script}.js") if script else ""
     alone = f"script-src {_only(ran)}; style-src {_only(style)}; require-trusted-types-for 'script'"
     policy = f"{_ALONE}; {alone}" if script else f"{_ALONE}; style-src 'unsafe-inline'"
@@ -67,7 +69,6 @@ def _environment() -> Environment:
 
 
 def _trusted(text: str) -> Any:
-    """A text of our own that is markup already."""
     from markupsafe import Markup
 
     return Markup(text)  # noqa: S704  # no text of others comes here
@@ -77,12 +78,5 @@ def _static(name: str) -> str:
     return (HERE / "static" / name).read_text("utf-8")
 
 
-def _on_each_sheet(foot: str) -> str:
-    """The rule that prints the foot on every sheet."""
-    safe = "".join(letter if letter.isalnum() or letter in " .,:;-" else f"\\{ord(letter):x} " for letter in foot)
-    return f'@media print {{ @page {{ @bottom-left {{ content: "{safe}"; font: 7pt sans-serif }} }} }}' if foot else ""
-
-
 def _only(text: str) -> str:
-    """The source expression of a script or a style that must be this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -48,7 +48,6 @@ REGISTRIES = {
 
 
 def listed_parts() -> dict[str, list[dict[str, str]]]:
-    """Name, package and place of each part, by kind."""
     return {
         kind: [{"name": part.name, "package": part.package, "place": part.place} for part in registry.listed()]
         for kind, registry in REGISTRIES.items()
@@ -86,8 +85,6 @@ def show_parts(facts: Mapping[str, Any], unusable: list[dict[str, str]], to: Con
 
 @dataclass(frozen=True)
 class View:
-    """One role, what it sees, and what is claimed against it."""
-
     role: str
     sees: tuple[str, ...]
     protected_by: tuple[str, ...]
@@ -170,7 +167,6 @@ def noise_place(profile: Profile) -> str:
 
 
 def _against(adversary: str, claims: frozenset[Claim]) -> tuple[str, ...]:
-    """One sentence for each promise, with all units for which it holds."""
     units: dict[tuple[str, int], set[str]] = {}
     for claim in claims:
         if claim.against == adversary:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -26,7 +26,7 @@ from securetm.wording import upward
 
 def origins_said(result: Mapping[str, Any]) -> tuple[str, ...]:
     """What a person said of the inputs, and what the runs spent that this one started from; nothing of what is built in."""
-    inputs = _inputs(result)
+    inputs = (result.get("origins") or {}).get("inputs", ())
     before = dict.fromkeys(reason for one in inputs for reason in one["rests_on"])
     paid = [one for one in inputs if Origin.of_facts(one).kind is OriginKind.PAID]
     return (*said("run.declared", inputs, before), *said("run.paid", paid), *counted_before(result))
@@ -34,19 +34,11 @@ def origins_said(result: Mapping[str, Any]) -> tuple[str, ...]:
 
 def every_origin(result: Mapping[str, Any]) -> tuple[str, ...]:
     """Every input of a run with its origin, those that are built in too, and what earlier runs took as public."""
-    inputs = [(one, _named(one), Origin.of_facts(one)) for one in _inputs(result)]
+    inputs = []
+    for one in (result.get("origins") or {}).get("inputs", ()):
+        shown = str(one["shown"])  # by its file's name or its own: the folders above a file are nobody else's affair
+        inputs.append((one, PurePath(shown).name if PurePath(shown).is_absolute() else shown, Origin.of_facts(one)))
     return (*said("run.every_origin", inputs), *counted_before(result))
-
-
-def _named(one: Mapping[str, Any]) -> str:
-    """The input by its file's name or its own: the folders above a file are nobody else's affair."""
-    shown = str(one["shown"])
-    return PurePath(shown).name if PurePath(shown).is_absolute() else shown
-
-
-def _inputs(result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    inputs: Sequence[Mapping[str, Any]] = (result.get("origins") or {}).get("inputs", ())
-    return inputs
 
 
 def counted_before(result: Mapping[str, Any]) -> tuple[str, ...]:
@@ -79,20 +71,16 @@ _SHADES = " ▁▂▃▄▅▆▇█"
 
 def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
     """Whether the model is of use, its topics, the spend, and what the federation was worth to each party."""
-    show(_run(result, danger, to.width), to)
-
-
-def _run(result: Mapping[str, Any], danger: str, width: int) -> Iterator[Block]:
-    yield from blocks("run.learned", result, after_a_run(result))
+    shown: list[Block] = [*blocks("run.learned", result, after_a_run(result))]
     if result["rounds"]:
-        yield shared_topics(result, width)
-        yield from blocks("run.matched", result["matched"]) if "matched" in result else ()
-        yield from [own_topics(result)] if result["topics_alone"] else ()
-        yield quality(result)
+        shown.append(shared_topics(result, to.width))
+        shown += blocks("run.matched", result["matched"]) if "matched" in result else ()
+        if result["topics_alone"]:
+            shown.append(own_topics(result))
+        shown.append(quality(result))
     if any(spent["epsilon"] is not None for spent in result["spent"]):
-        yield from blocks("run.spending", result["spent"])
-        yield from map(Paragraph, origins_said(result))
-    yield from blocks("run.ended", result, danger)
+        shown += [*blocks("run.spending", result["spent"]), *map(Paragraph, origins_said(result))]
+    show((*shown, *blocks("run.ended", result, danger)), to)
 
 
 def shared_topics(result: Mapping[str, Any], width: int = 80) -> Table:
@@ -110,7 +98,13 @@ def shared_topics(result: Mapping[str, Any], width: int = 80) -> Table:
     else:
         heads = ("strong at",)
         caption = sentence("run.strong_at", STRONG, len(parties))
-        bars = {topic: (_strong_at(parties, shares[topic]),) for topic in order}
+        bars = {}
+        for topic in order:  # the parties at which a topic's share is far above the average; there may be none
+            each = shares[topic]
+            least = max(STRONG / 100, 2 * sum(each) / len(each))
+            strong = [place for place in sorted(range(len(each)), key=lambda place: -each[place]) if each[place] >= least]
+            more = f" and {len(strong) - MOST_NAMED} more" if len(strong) > MOST_NAMED else ""
+            bars[topic] = (", ".join(parties[place] for place in strong[:MOST_NAMED]) + more,)
     noised = any(spent["epsilon"] is not None for spent in result.get("spent", ()))
     noise = noise_said(above and [above[topic][:7] for topic in order], noised)
     words: dict[int, Line] = {topic: with_marks(topics[topic][:7], above and above[topic]) for topic in order}
@@ -118,14 +112,6 @@ def shared_topics(result: Mapping[str, Any], width: int = 80) -> Table:
     whole = range(2, 2 + len(heads)) if heads[0] == "1" else ()
     title = f"Topics of the shared model ({len(order)} of {len(topics)})"
     return Table(("", "top words", *heads), rows, f"{caption} {noise}".rstrip(), title, numeric=(0,), whole=(0, *whole))
-
-
-def _strong_at(parties: Sequence[str], shares: Sequence[float]) -> str:
-    """The parties at which a topic's share is far above the average; there may be none."""
-    least = max(STRONG / 100, 2 * sum(shares) / len(shares))
-    strong = [place for place in sorted(range(len(shares)), key=lambda place: -shares[place]) if shares[place] >= least]
-    more = f" and {len(strong) - MOST_NAMED} more" if len(strong) > MOST_NAMED else ""
-    return ", ".join(parties[place] for place in strong[:MOST_NAMED]) + more
 
 
 def own_topics(result: Mapping[str, Any]) -> Table:
@@ -150,15 +136,14 @@ _NAMES = {
 
 
 def runs_table(runs: Sequence[KeptRun]) -> Table:
-    """Two lines for each run; what is unfinished or cannot be read says so."""
     return table("run.runs", runs)
 
 
 def comparison_tables(compared: Mapping[str, Any]) -> tuple[Block, ...]:
-    """The settings that differ, and the figures of each group."""
     groups = compared["groups"]
     same_words = len({words for group in groups for words in group["words"]}) == 1
-    shown = [one for one in COMPARED if (one.name != PERPLEXITY or same_words) and _known(groups, one.name)]
+    labelled = any(group["figures"][F1]["mean"] is not None for group in groups)  # F1 needs labels, which few corpora have
+    shown = [one for one in COMPARED if (one.name != PERPLEXITY or same_words) and (one.name != F1 or labelled)]
     figures = [
         (
             _NAMES.get(one.name, one.name),
@@ -169,11 +154,6 @@ def comparison_tables(compared: Mapping[str, Any]) -> tuple[Block, ...]:
     ]
     identical = [names for group in groups for names in group["identical"]]
     return blocks("run.compared", list(groups), compared["differing"].items(), figures, identical, same_words)
-
-
-def _known(groups: Sequence[Mapping[str, Any]], name: str) -> bool:
-    """Whether any group has this figure; F1 needs labels, which few corpora have."""
-    return name != F1 or any(group["figures"][name]["mean"] is not None for group in groups)
 
 
 def _digits(mean: float, values: Collection[float]) -> int:
@@ -213,7 +193,6 @@ def show_sweep(found: Mapping[str, Any], to: Console) -> None:
 
 
 def write_sweep(found: Mapping[str, Any], path: Path) -> None:
-    """The same as a page."""
     figure = sweep_curves(found)
     sections = (Section("", _swept(found)), Section(figure.title, (figure, numbers_of(figure))))
     write_report(path, in_html(Document(f"One run for each value of {found['over']}", "", sections)))

@@ -14,7 +14,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from securetm.foreign_text import without_commands
-from securetm.reports.document import Block, Cell, Document, Items, Line, Paragraph, Reply, Section, Table, lines_of, words_of
+from securetm.reports.document import Block, Document, Items, Line, Paragraph, Reply, Section, Table, lines_of, words_of
 from securetm.reports.files import StandardOutput
 
 WIDEST = 110  # a longer line is hard to read
@@ -45,7 +45,6 @@ class Screen(Console):
             yield part if part.control else part._replace(text=without_commands(part.text))
 
     def on_broken_pipe(self) -> None:
-        """Raises the error that rich would turn into an exit."""
         raise BrokenPipeError
 
 
@@ -81,7 +80,6 @@ def rendered(block: Any) -> Any:
 
 
 def show(blocks: Iterable[Block | Document], to: Console) -> None:
-    """Prints one block after another."""
     for block in blocks:
         to.print(rendered(block))
 
@@ -104,7 +102,11 @@ def rich_table(table: Table, **style: Any) -> RichTable:
     shown = titled(Text(table.title), *columns, caption=Text(table.caption), **style)
     for row in table.rows:
         below = tuple(line for cell in row[upright:] for line in lines_of(cell))
-        shown.add_row(*(_cell(one) for one in (*row[:upright], *([below] if below else []))))
+        cells = []
+        for cell in (*row[:upright], *([below] if below else [])):
+            first, *rest = lines_of(cell)
+            cells.append(Text("\n").join([line_text(first), *(line_text(line, "dim") for line in rest)]))
+        shown.add_row(*cells)
     return shown
 
 
@@ -114,13 +116,7 @@ def titled(title: str | Text, *columns: Column | str, caption: str | Text = "", 
     return RichTable(*columns, title=title or None, caption=caption or None, **style)
 
 
-def _cell(cell: Cell) -> Text:
-    first, *rest = lines_of(cell)
-    return Text("\n").join([line_text(first), *(line_text(line, "dim") for line in rest)])
-
-
 def line_text(line: Line, style: str = "") -> Text:
-    """A line for the terminal."""
     parts = ((one.text.replace("\N{NO-BREAK SPACE}%", "%"), STYLES.get(one.kind, style)) for one in words_of(line))
     return Text.assemble(*parts)  # a space that does not break would break the word before it
 
@@ -160,6 +156,5 @@ class Bars:
         self._task = self._progress.add_task(title, total=total)
 
     def step(self, done: int) -> None:
-        """Shows how many steps are done."""
         if self._task is not None:
             self._progress.update(self._task, completed=done)

@@ -74,17 +74,12 @@ def sections(name: str, *facts: Any, **more: Any) -> Iterator[Section]:
 def _lines(name: str, *facts: Any, **more: Any) -> list[str]:
     file, _, macro = name.partition(".")
     found: list[str] = []
-    for line in getattr(_module(file), macro)(*facts, **more).split("\n"):
+    for line in getattr(_environment().get_template(f"{file}.txt").module, macro)(*facts, **more).split("\n"):
         if line.startswith("  ") and line.strip() and found:
             found[-1] = f"{found[-1].rstrip()} {line.strip()}"
         elif line.strip(" "):
             found.append(line.strip(" "))
     return [str(line) for line in found]
-
-
-@cache
-def _module(file: str) -> Any:
-    return _environment().get_template(f"{file}.txt").module
 
 
 @cache
@@ -131,7 +126,6 @@ def capital(text: str) -> str:
 
 
 def listed(parts: Any) -> str:
-    """Parts of a sentence, whatever holds them."""
     return wording.listed(tuple(parts))
 
 
@@ -166,15 +160,13 @@ def _blocks(lines: list[str]) -> Iterator[Block]:
                 end += 1
             yield from readers[begins](lines[at], lines[at:end])
         else:
-            yield _paragraph(lines[at])
+            line = lines[at]
+            if line.startswith("### "):
+                yield Heading(line.removeprefix("### ").translate(_BACK))
+            else:
+                found = _KIND.fullmatch(line)
+                yield Paragraph(_line(found["text"]), found["kind"]) if found else Paragraph(_line(line))
         at = end
-
-
-def _paragraph(line: str) -> Paragraph | Heading:
-    if line.startswith("### "):
-        return Heading(line.removeprefix("### ").translate(_BACK))
-    found = _KIND.fullmatch(line)
-    return Paragraph(_line(found["text"]), found["kind"]) if found else Paragraph(_line(line))
 
 
 def _items(first: str, lines: list[str]) -> Iterator[Block]:

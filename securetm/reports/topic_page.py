@@ -49,8 +49,6 @@ class MappedDocument(NamedTuple):
 
 @dataclass(frozen=True)
 class DocumentsBehind:
-    """The strongest documents of each topic, at one party."""
-
     whose: str
     shares: Array  # of each topic in all of these documents
     in_order: bool  # whether words are in reading order
@@ -136,7 +134,10 @@ _MOST_TERMS = 4 * 10**8  # of all divergences together: many topics are compared
 
 def distances(topics: Array) -> Array:
     """The distance of each topic to each: from 0, if they use all words alike, to 1, if they share none."""
-    few = _fewer_words(topics)
+    few, most = topics, max(_LEAST_WORDS, min(_MOST_WORDS, _MOST_TERMS // len(topics) ** 2))
+    if topics.shape[1] > most:
+        order = np.argsort(-topics.sum(axis=0), kind="stable")
+        few = np.column_stack([topics[:, order[:most]], topics[:, order[most:]].sum(axis=1)])
     own = xlogy(few, few).sum(axis=1)
     found = np.zeros((len(few), len(few)))
     for number, topic in enumerate(few):
@@ -159,14 +160,6 @@ def places(topics: Array) -> Array:
     return found
 
 
-def _fewer_words(topics: Array) -> Array:
-    most = max(_LEAST_WORDS, min(_MOST_WORDS, _MOST_TERMS // len(topics) ** 2))
-    if topics.shape[1] <= most:
-        return topics
-    order = np.argsort(-topics.sum(axis=0), kind="stable")
-    return np.column_stack([topics[:, order[:most]], topics[:, order[most:]].sum(axis=1)])
-
-
 MOST = 5  # documents of a topic
 _MOST_MAPPED = 2000  # documents on the map, spread evenly over all
 _LEAST_PULL = 0.01
@@ -182,29 +175,24 @@ def documents_behind(finished: FinishedRun, corpus: Corpus, whose: str) -> Docum
     known = readable_rows(finished.model, documents)
     shares = np.zeros((len(documents), len(finished.components_)))
     shares[known] = finished.model.infer(finished.state, documents.select(known))
-    topics = tuple(_strongest(documents, lengths, column) for column in shares.T)
+    topics = []
+    for column in shares.T:
+        order = np.lexsort((-lengths, -column.round(3)))[:MOST]
+        topics.append(tuple(_document(documents, int(row), float(column[row])) for row in order if column[row] >= _LEAST_SHARE))
+    spots = []
     evenly = np.unique(np.linspace(0, len(known), _MOST_MAPPED, endpoint=False, dtype=np.int64))
-    spots = tuple(_mapped(documents, row, shares[row]) for row in (known[evenly] if len(known) else known).tolist())
-    return DocumentsBehind(
-        whose, shares.sum(axis=0) / max(len(known), 1), documents.tokens is not None, topics, spots, len(known)
-    )
+    for row in (known[evenly] if len(known) else known).tolist():
+        first = np.argsort(-shares[row], kind="stable")[:_PULLS]
+        above = np.sqrt(np.maximum(shares[row][first] - 1 / len(shares[row]), 0))  # the root spreads them over more of the map
+        above[0] += not above.any()  # all shares are alike
+        parts = zip(first, above / above.sum(), strict=True)
+        pulls = tuple((int(topic), float(part)) for topic, part in parts if part >= _LEAST_PULL)
+        spots.append(MappedDocument(row + 1, _words_of(documents, row, _WORDS_ON_MAP), pulls))
+    everywhere = shares.sum(axis=0) / max(len(known), 1)
+    return DocumentsBehind(whose, everywhere, documents.tokens is not None, tuple(topics), tuple(spots), len(known))
 
 
-def _mapped(documents: Corpus, row: int, shares: Array) -> MappedDocument:
-    first = np.argsort(-shares, kind="stable")[:_PULLS]
-    above = np.sqrt(np.maximum(shares[first] - 1 / len(shares), 0))  # the root spreads them over more of the map
-    above[0] += not above.any()  # all shares are alike
-    parts = above / above.sum()
-    pulls = tuple((int(topic), float(part)) for topic, part in zip(first, parts, strict=True) if part >= _LEAST_PULL)
-    return MappedDocument(row + 1, _words_of(documents, row, _WORDS_ON_MAP), pulls)
-
-
-def _strongest(documents: Corpus, lengths: Array, shares: Array) -> tuple[TopicDocument, ...]:
-    order = np.lexsort((-lengths, -shares.round(3)))[:MOST]
-    return tuple(_shown(documents, int(row), float(shares[row])) for row in order if shares[row] >= _LEAST_SHARE)
-
-
-def _shown(documents: Corpus, row: int, share: float) -> TopicDocument:
+def _document(documents: Corpus, row: int, share: float) -> TopicDocument:
     label, date = ("" if column is None else str(column[row]) for column in (documents.labels, documents.dates))
     return TopicDocument(row + 1, share, _words_of(documents, row, _WORDS), label, date)
 
@@ -258,11 +246,22 @@ def shown_topics(
     if behind is not None and shares is None:
         shares, shares_of = behind.shares, f"the documents of {behind.whose}"
     size = f"{counted(len(finished.components_), 'topic')}, {counted(len(finished.vocabulary), 'word')}"
+    if "parties" in result:
+        held = {} if model_only else result.get("documents", {})  # a coordinator has none
+        trained_on = f" with {counted(sum(one['all'] for one in held.values()), 'document')}" if held else ""
+        trained_by = f"{counted(len(result['parties']), 'party', 'parties')}{trained_on}"
+    else:  # a party's own report
+        trained_by = f"{result['party']} in federation {result['federation']}"
+    privacy, told = _UNPROTECTED, result["spent"]
+    if spends := [one for one in (told if isinstance(told, list) else [told]) if one and one["epsilon"] is not None]:
+        most = max(spends, key=lambda one: one["epsilon"])  # the most that this run spent of any party's budget
+        unit = unit_name(Unit(most["unit"]))
+        privacy = f"Epsilon {upward(most['epsilon'])} per {unit} at delta {upward_figure(most['delta'])}"
     facts = (
         ("Model", f"{finished.plan.model.name}, {size}"),
-        ("Trained by", _trained_by(result, model_only)),
+        ("Trained by", f"{trained_by}, {counted(result['rounds'], 'round')}"),
         ("Profile", f"{profile.name}: {profile.title}"),
-        ("Privacy", _spent(result)),
+        ("Privacy", privacy),
     )
     return ShownTopics(
         title=finished.name,
@@ -316,25 +315,6 @@ def shares_everywhere(finished: FinishedRun) -> tuple[Array | None, str]:
     return _everywhere(result, _by_party(result))
 
 
-def _trained_by(result: Mapping[str, Any], model_only: bool) -> str:
-    rounds = counted(result["rounds"], "round")
-    if "parties" not in result:  # a party's own report
-        return f"{result['party']} in federation {result['federation']}, {rounds}"
-    held = {} if model_only else result.get("documents", {})  # a coordinator has none
-    documents = f" with {counted(sum(one['all'] for one in held.values()), 'document')}" if held else ""
-    return f"{counted(len(result['parties']), 'party', 'parties')}{documents}, {rounds}"
-
-
-def _spent(result: Mapping[str, Any]) -> str:
-    """The most that this run spent of any party's budget."""
-    given = result["spent"]
-    spends = [one for one in (given if isinstance(given, list) else [given]) if one and one["epsilon"] is not None]
-    if not spends:
-        return _UNPROTECTED
-    most = max(spends, key=lambda one: one["epsilon"])
-    return f"Epsilon {upward(most['epsilon'])} per {unit_name(Unit(most['unit']))} at delta {upward_figure(most['delta'])}"
-
-
 def page_data(shown: ShownTopics) -> dict[str, Any]:
     """What the script of the page reads."""
     all_words = logarithms(overall(shown.topics, shown.shares))
@@ -343,6 +323,18 @@ def page_data(shown: ShownTopics) -> dict[str, Any]:
     kept = np.unique(np.concatenate(wanted))
     at = places(shown.topics)
     weights = np.full(len(logs), 1 / len(logs)) if shown.shares is None else shown.shares
+    above, behind, documents = shown.above_noise, shown.behind, None
+    if behind is not None:
+        strongest = [
+            [(one.number, float(f"{one.share:.3g}"), *map(printable, (one.label, one.date, one.words))) for one in several]
+            for several in behind.topics
+        ]
+        mapped = [
+            (one.number, printable(one.words), [(topic, float(f"{part:.3g}")) for topic, part in one.pulls])
+            for one in behind.mapped
+        ]
+        whose = {"whose": printable(behind.whose), "in_order": behind.in_order}
+        documents = {**whose, "topics": strongest, "mapped": mapped}
     return {
         "steps": STEPS,
         "start": START,
@@ -357,7 +349,8 @@ def page_data(shown: ShownTopics) -> dict[str, Any]:
                 "words": np.searchsorted(kept, words).tolist(),
                 "logs": row[words].tolist(),
                 "at": at[topic].round(4).tolist(),
-                **_unsure(shown, topic, words),
+                # a 1 for each word that does not stand above the noise
+                **({} if above is None else {"unsure": "".join("0" if stands else "1" for stands in above[topic, words])}),
             }
             for topic, (row, words) in enumerate(zip(logs, wanted, strict=True))
         ],
@@ -372,32 +365,12 @@ def page_data(shown: ShownTopics) -> dict[str, Any]:
             if shown.over_time is not None and shown.over_time.periods
             else None
         ),
-        "behind": _behind(shown.behind),
+        "behind": documents,
     }
 
 
 def _rounded(shares: Array) -> list[float]:
     return [float(f"{share:.4g}") for share in shares]
-
-
-def _unsure(shown: ShownTopics, topic: int, words: Array) -> dict[str, str]:
-    """A 1 for each word that does not stand above the noise; nothing where that is not tested."""
-    above = shown.above_noise
-    return {} if above is None else {"unsure": "".join("0" if stands else "1" for stands in above[topic, words])}
-
-
-def _behind(behind: DocumentsBehind | None) -> dict[str, Any] | None:
-    if behind is None:
-        return None
-    topics = [
-        [(one.number, float(f"{one.share:.3g}"), *map(printable, (one.label, one.date, one.words))) for one in several]
-        for several in behind.topics
-    ]
-    mapped = [
-        (one.number, printable(one.words), [(topic, float(f"{part:.3g}")) for topic, part in one.pulls])
-        for one in behind.mapped
-    ]
-    return {"whose": printable(behind.whose), "in_order": behind.in_order, "topics": topics, "mapped": mapped}
 
 
 _MOST_CELLS = 4000  # of the table of topics by party: with more, only the largest topics are in it
@@ -412,11 +385,21 @@ def write_topic_page(shown: ShownTopics, path: Path) -> None:
 
 
 def topic_page(shown: ShownTopics) -> str:
-    """The text of the page."""
     everywhere, logs = logarithms(overall(shown.topics, shown.shares)), logarithms(shown.topics)
     heat, left_out = _heat(shown) if shown.by_party else ([], "")
     parties = [(f"party {at}", f"share at {name}") for at, name in enumerate(shown.by_party) if at < _FEW_PARTIES]
     share = [("share", "share")] if shown.shares is not None else []
+    above, noise = shown.above_noise, NOT_TESTED if shown.noised else ""
+    if above is not None:
+        whole = f"{int(above.sum()):,} of all {above.size:,} pairs of a topic and a word"
+        noise = f"{whole} stand above the noise. Words with a question mark do not. {meaning()}"
+    lines = [
+        [
+            (shown.vocabulary[word], above is None or bool(above[topic, word]))
+            for word in ranked(row, everywhere, START, _IN_LIST)
+        ]
+        for topic, row in enumerate(logs)
+    ]
     return page(
         "topics.html",
         f"Topics of {printable(shown.title)}",
@@ -426,31 +409,17 @@ def topic_page(shown: ShownTopics) -> str:
         longest=LONGEST,
         steps=STEPS,
         start=START,
-        noise=_of_noise(shown),
+        noise=noise,
         mark=MARK,
         unsure=UNSURE,
         orders=[("number", "number"), *share, ("label", "label"), *parties],
-        lines=[_top_words(shown, topic, ranked(row, everywhere, START, _IN_LIST)) for topic, row in enumerate(logs)],
+        lines=lines,
         shares=None if shown.shares is None else [_percent(share) for share in shown.shares],
         heat=heat,
         left_out=left_out,
         version=__version__,
         data=page_data(shown),
     )
-
-
-def _of_noise(shown: ShownTopics) -> str:
-    """What the marks mean, or that nothing was tested; nothing where no noise was added."""
-    if shown.above_noise is None:
-        return NOT_TESTED if shown.noised else ""
-    whole = f"{int(shown.above_noise.sum()):,} of all {shown.above_noise.size:,} pairs of a topic and a word"
-    return f"{whole} stand above the noise. Words with a question mark do not. {meaning()}"
-
-
-def _top_words(shown: ShownTopics, topic: int, first: Array) -> list[tuple[str, bool]]:
-    """A topic's first words, and whether each stands above the noise."""
-    above = shown.above_noise
-    return [(shown.vocabulary[word], above is None or bool(above[topic, word])) for word in first]
 
 
 def _heat(shown: ShownTopics) -> tuple[list[tuple[int, str, list[tuple[int, str]]]], str]:

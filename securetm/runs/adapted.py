@@ -56,20 +56,15 @@ def adapted_to(run: FinishedRun, documents: Corpus, own_topics: int | None, stag
         )
     seen, unseen = held_out.halves(seed)
     words = unseen.lengths()
-    figures = {
-        name: _finite(perplexity_with_interval(np.asarray(model.log_likelihood(state, seen, unseen)), words))
-        for name, model, state in (("shared", run.model, shared), ("adapted", adapted.model, adapted.state))
-    }
+    figures = {}  # None where there was nothing to measure them by
+    for name, model, state in (("shared", run.model, shared), ("adapted", adapted.model, adapted.state)):
+        measured = perplexity_with_interval(np.asarray(model.log_likelihood(state, seen, unseen)), words)
+        figures[name] = {one: value if np.isfinite(value) else None for one, value in measured.items()}
     before, after = (figures[name]["held_out"] for name in ("shared", "adapted"))
     if before is not None and after is not None and after > before:
         adapted = adapted.unchanged(run.model, shared, train, seed)
         figures = {"shared": figures["shared"], "adapted": figures["shared"], "not_kept": figures["adapted"]}
     return adapted, {"documents": {"train": len(train), "held_out": len(held_out)}, "held_out": figures}
-
-
-def _finite(figures: Mapping[str, float]) -> dict[str, float | None]:
-    """Figures ready for JSON; None where there was nothing to measure them by."""
-    return {name: value if np.isfinite(value) else None for name, value in figures.items()}
 
 
 def write_adapted(path: Path, run: FinishedRun, adapted: Adapted, figures: Mapping[str, Any]) -> dict[str, Any]:

@@ -81,7 +81,9 @@ def side_by_side(runs: Mapping[str, Path]) -> dict[str, Any]:
     for path, name in once.items():
         settings, result = _settings(path), result_of(path)
         same = repr(sorted((each, value) for each, value in settings.items() if each != SEED))
-        found = {**result, "run": name, F1: _macro_f1(path), "words": _digest_of_words(path)}
+        listed = reopen(path).words
+        words = hashlib.sha256(listed.read_bytes()).hexdigest() if listed.is_file() else ""
+        found = {**result, "run": name, F1: _macro_f1(path), "words": words}
         by_settings.setdefault(same, []).append((settings, found))
     groups = [_group(each) for each in by_settings.values()]
     names = dict.fromkeys(name for group in groups for name in group["settings"])
@@ -96,16 +98,11 @@ def swept(paths: Sequence[Path]) -> dict[str, Any]:
     spent = [[one for one in result_of(path)["spent"] if one["epsilon"] is not None] for path in paths]
     # That a run reads the words of the first one adds nothing to what their common ledger says, so its own share stands here.
     figures["epsilon"] = [max((one.get("own", one)["epsilon"] for one in run), default=None) for run in spent]
-    figures[SO_FAR] = [_most([one["all_runs"] for one in run]) for run in spent]
+    bounds = [[one["all_runs"] for one in run] for run in spent]  # no most of these, where one has no bound or there is none
+    figures[SO_FAR] = [max(each) if each and None not in each else None for each in bounds]
     known = [epsilon for epsilon in figures[SO_FAR] if epsilon is not None]
     together = max(known) if len(known) == len(spent) else None
     return {"runs": [str(path) for path in paths], "figures": figures, "epsilon_together": together}
-
-
-def _most(values: Sequence[float | None]) -> float | None:
-    """The largest; None where one has no bound, or there is none."""
-    known = [value for value in values if value is not None]
-    return max(known) if known and len(known) == len(values) else None
 
 
 def best_of(groups: Sequence[Mapping[str, Any]], measure: ComparedFigure) -> int | None:
@@ -169,11 +166,6 @@ def _dotted(tables: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     for name, value in tables.items():
         found |= _dotted(value, f"{above}{name}.") if isinstance(value, dict) and value else {f"{above}{name}": value}
     return {name.replace("model.settings.", "model."): value for name, value in found.items()}
-
-
-def _digest_of_words(path: Path) -> str:
-    listed = reopen(path).words
-    return hashlib.sha256(listed.read_bytes()).hexdigest() if listed.is_file() else ""
 
 
 def _macro_f1(path: Path) -> float | None:

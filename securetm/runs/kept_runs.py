@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,8 @@ class KeptRun:
 
 def runs_in(place: Path) -> list[KeptRun]:
     """The run in this folder, or the runs beneath it: those in a folder of runs, or those at home with a party."""
-    return [_told(path) for path in _folders(place)]
+    beneath = sorted([*place.glob("*"), *place.glob(_AT_HOME)]) if place.is_dir() else []
+    return [_told(path) for path in (place, *beneath) if _is_run(path)]
 
 
 def found_run(name: str, place: Path) -> Path:
@@ -97,14 +98,8 @@ def kept_cache() -> Path | None:
 
 
 def delete_cache(folder: Path) -> None:
-    """Deletes the cache."""
     with refused_as(FileNotWritten, folder):
         shutil.rmtree(folder)
-
-
-def _folders(place: Path) -> Iterator[Path]:
-    beneath = sorted([*place.glob("*"), *place.glob(_AT_HOME)]) if place.is_dir() else []
-    return (path for path in (place, *beneath) if _is_run(path))
 
 
 def _is_run(path: Path) -> bool:
@@ -129,7 +124,9 @@ def _told(path: Path) -> KeptRun:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         facts = {"trouble": str(DamagedStore(str(path), "it is not the record of a run"))}
     size = sum(one.lstat().st_size for one in path.rglob("*") if one.is_file() and not one.is_symlink())
-    return KeptRun(**{"name": path.resolve().name, "directory": str(path), "begun": _when(path), "size": size, **facts})
+    record = path / RUN if (path / RUN).is_file() else path / REPORT  # no other file says when the run began
+    begun = datetime.fromtimestamp(record.stat().st_mtime, UTC).isoformat(timespec="seconds")
+    return KeptRun(**{"name": path.resolve().name, "directory": str(path), "begun": begun, "size": size, **facts})
 
 
 def _of_result(path: Path) -> dict[str, Any]:
@@ -191,12 +188,6 @@ def epsilon_told(spent: Sequence[Mapping[str, Any]]) -> float | None:
     paid = [one for one in spent if one["epsilon"] is not None]
     whole = [one["all_runs"] if one.get("from_origins") and one["all_runs"] is not None else math.inf for one in paid]
     return max((min(one["epsilon"], all_runs) for one, all_runs in zip(paid, whole, strict=True)), default=None)
-
-
-def _when(path: Path) -> str:
-    """When the run's record was written; no other file says when it began."""
-    record = path / RUN if (path / RUN).is_file() else path / REPORT
-    return datetime.fromtimestamp(record.stat().st_mtime, UTC).isoformat(timespec="seconds")
 
 
 def _is_another_programs(path: Path) -> bool:

@@ -34,7 +34,6 @@ def made(counts: Any, embeddings: Any, topics: int, batch: int, seed: int) -> tu
 
 
 def main() -> None:
-    """Trains as the lines of input say, until there are none."""
     name, path, beside, topics, batch, seed = sys.argv[1:]
     warnings.simplefilter("ignore")
     model, documents = made(sparse.load_npz(path), np.load(beside), int(topics), int(batch), int(seed))

@@ -48,7 +48,6 @@ def fastest(work: object, repeats: int) -> float:
 
 
 def main() -> None:
-    """Times what the arguments ask for."""
     length, neighbours, parties, threshold, repeats = map(int, sys.argv[1:])
     vector = np.random.default_rng(0).normal(size=length)
     secret = os.urandom(32)

@@ -27,14 +27,11 @@ class Summing(FedAvg):  # type: ignore[misc]
     """Asks all clients for their vectors and sends nothing but the question: the round is a sum, and no model travels."""
 
     def configure_fit(self, server_round: int, parameters: Parameters, client_manager: Any) -> list[Any]:  # noqa: ARG002
-        """One empty question to each client."""
         chosen = client_manager.sample(client_manager.num_available())
         return [(client, FitIns(ndarrays_to_parameters([]), {})) for client in chosen]
 
 
 class Holder(NumPyClient):  # type: ignore[misc]
-    """Holds one vector."""
-
     def __init__(self, length: int) -> None:
         self.length = length
 
@@ -50,7 +47,6 @@ class Counting:
         self.grid, self.up = grid, 0
 
     def send_and_receive(self, messages: Any, timeout: float | None = None) -> list[Any]:
-        """Asks, waits and counts."""
         replies = list(self.grid.send_and_receive(messages, timeout=timeout))
         for reply in replies:
             for record in reply.content.config_records.values():
@@ -64,7 +60,6 @@ def _bytes(value: Any) -> int:
 
 
 def main() -> None:
-    """Times what the arguments ask for."""
     parties, length, neighbours, threshold, uncounted, rounds, cores = map(int, sys.argv[1:])
     seconds: list[float] = []
     sent: list[int] = []

@@ -44,7 +44,6 @@ class Tomotopy:
         self.model.train(0)
 
     def train(self, passes: int) -> None:
-        """So many passes over the documents."""
         if passes:
             self.model.train(passes, workers=self.threads)
 
@@ -81,7 +80,6 @@ class ScikitInSlices:
         self.model._init_latent_vars(counts.shape[1], dtype=self.counts.dtype)  # what fit begins with; it could not go on later
 
     def train(self, passes: int) -> None:
-        """So many passes over the documents."""
         documents = self.counts.shape[0]
         for _ in range(passes):
             if self.method == "batch":
@@ -91,7 +89,6 @@ class ScikitInSlices:
                 self.model.partial_fit(self.counts[first : first + self.model.batch_size])
 
     def topics(self) -> tuple[Any, Any]:
-        """Topics x words with rows that sum to one, and each topic's prior."""
         return self.model.components_ / self.model.components_.sum(axis=1, keepdims=True), self.alpha
 
 
@@ -122,7 +119,6 @@ class Gensim:
         self.settings |= {"workers": workers} if workers > 1 else {}
 
     def train(self, passes: int) -> None:
-        """So many passes over all documents."""
         self.kind(self.bags, passes=passes, eval_every=None, random_state=1, **self.settings)
 
 
@@ -134,7 +130,6 @@ class ScikitAtScale:
         self.model = _scikit(topics, alpha, eta, workers, "online", len(tokens))
 
     def train(self, passes: int) -> None:
-        """So many passes over all documents."""
         for first in [*range(0, len(self.tokens), _AT_ONCE)] * passes:
             rows = np.array(self.tokens[first : first + _AT_ONCE])
             ends = np.arange(len(rows) + 1) * rows.shape[1]

@@ -36,7 +36,6 @@ class Given:
 
     @classmethod
     def read(cls, folder: Path) -> Given:
-        """What lies in the folder."""
         counts, words = sparse.load_npz(folder / "counts.npz").tocsr(), json.loads((folder / "words.json").read_text("utf-8"))
         rows = zip(counts.indptr[:-1], counts.indptr[1:], strict=True)
         texts = [
@@ -45,12 +44,10 @@ class Given:
         return cls(texts, np.load(folder / "embeddings.npy"), counts, words, np.load(folder / "vectors.npy"))
 
     def first(self, documents: int) -> Given:
-        """The first documents."""
         return Given(self.texts[:documents], self.embeddings[:documents], self.counts[:documents], self.words, self.vectors)
 
     @staticmethod
     def counting() -> Any:
-        """What counts the words of such texts, for packages that count by themselves."""
         from sklearn.feature_extraction.text import CountVectorizer
 
         return CountVectorizer(analyzer=str.split)
@@ -141,7 +138,6 @@ class Encoder:
         self.vectors = dict(zip(given.words, given.vectors, strict=True))
 
     def encode(self, words: list[str]) -> Any:
-        """A vector for each word."""
         return np.array([self.vectors[word] for word in words])
 
 
@@ -166,7 +162,6 @@ class Counted:
         self.given = given
 
     def preprocess(self, _: list[str]) -> Any:
-        """The counts of all documents."""
         return {"train_bow": self.given.counts, "vocab": self.given.words}
 
 

@@ -58,13 +58,13 @@ def write_record(audit: Audit, folder: Path, examples: int) -> Path:
 
 
 def read_record(path: Path) -> Audit:
-    """The audit in that file, or the only one in the folder of a run."""
     path = _only_one(path) if path.is_dir() else path
     folder = path.resolve().parent.parent
     if path.resolve().parent.name == AUDITS:  # the run's digests cover its audits
         check(folder, path.resolve())
     try:
-        content = json.loads(path.read_text("utf-8"), parse_int=_whole)
+        text = path.read_text("utf-8")
+        content = json.loads(text, parse_int=lambda digits: int(digits) if len(digits) <= _DIGITS else math.inf)
     except OSError as problem:
         raise not_an_audit(path, problem.strerror or type(problem).__name__) from problem
     except (ValueError, RecursionError) as problem:  # not UTF-8, not JSON, or nested too deeply
@@ -77,10 +77,6 @@ def read_record(path: Path) -> Audit:
         raise not_an_audit(path, "its tables are nested without end") from problem
 
 
-def _whole(digits: str) -> float:
-    return int(digits) if len(digits) <= _DIGITS else math.inf
-
-
 def _only_one(folder: Path) -> Path:
     kept = sorted((folder / AUDITS).glob("*.json"))
     if not kept:
@@ -91,7 +87,6 @@ def _only_one(folder: Path) -> Path:
 
 
 def _audit(content: Any) -> Audit:
-    """The record in that content, checked."""
     audit = with_findings(content, Audit, COMPUTED)
     empty = "must not be empty, because every plan tries something"
     require(bool(audit.findings or audit.refusals), "the file", "findings", (), empty)
@@ -105,7 +100,10 @@ def _audit(content: Any) -> Audit:
 def _sound_values(content: Any, where: str) -> Any:
     """The same content with every text made printable. It refuses a number that is not finite or too large."""
     if isinstance(content, dict):
-        return {printable(name): _sound_values(value, _inside(where, printable(name))) for name, value in content.items()}
+        told = {printable(name): value for name, value in content.items()}
+        named = {name: SINGULAR.get(name, name) for name in told}
+        inside = {name: said if where == "the file" else f"{where}, {said}" for name, said in named.items()}
+        return {name: _sound_values(value, inside[name]) for name, value in told.items()}
     if isinstance(content, list):
         return [_sound_values(value, f"{where} {n}") for n, value in enumerate(content, start=1)]
     if isinstance(content, str):
@@ -115,11 +113,6 @@ def _sound_values(content: Any, where: str) -> Any:
         place, _, name = where.rpartition(", ")
         require(not absurd, place or "the file", name, content, "is no number that an audit can find")
     return content
-
-
-def _inside(where: str, name: str) -> str:
-    named = SINGULAR.get(name, name)
-    return named if where == "the file" else f"{where}, {named}"
 
 
 # ---- what contradicts itself ---------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ The page has the summary first, then all verdicts, then each adversary with its 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,12 +83,10 @@ _NOTHING = ("nothing is noted",)
 
 
 def write_audit(audit: Audit, path: Path, examples: int) -> None:
-    """Writes the page, for its owner alone if it quotes documents."""
     write_report(path, audit_page(audit, examples), private=quotes(audit, examples))
 
 
 def write_summary(audit: Audit, path: Path, examples: int) -> None:
-    """Writes the summary, for its owner alone if it quotes documents."""
     write_report(path, summary(audit, examples), private=quotes(audit, examples))
 
 
@@ -96,7 +94,6 @@ def write_summary(audit: Audit, path: Path, examples: int) -> None:
 
 
 def findings_table(findings: Iterable[Numbered]) -> Table:
-    """A row for each finding."""
     columns = ("no.", "verdict", "attack and effort", "reached, with its interval", "compared with", "claim, profile and model")
     return Table(columns, tuple((str(number), *_finding(finding)) for number, finding in findings), upright=2)
 
@@ -118,7 +115,6 @@ def _verdict(finding: Finding) -> Words:
 
 
 def counts_table(audit: Audit) -> Table:
-    """The number of findings by kind and verdict."""
     kinds = {
         "claims of a profile": [f for f in audit.findings if f.is_claim],
         "what no profile claims": [f for f in audit.findings if not f.about.claimed and not f.attempt.baseline],
@@ -130,7 +126,6 @@ def counts_table(audit: Audit) -> Table:
 
 
 def meaning_table() -> Table:
-    """What each verdict means."""
     return table("audit.meanings", {f"{MARKS[one]} {one}": meaning for one, meaning in MEANING.items()})
 
 
@@ -184,15 +179,18 @@ def _on_screen(audit: Audit, examples: int) -> Iterator[Any]:
 
 
 def summary(audit: Audit, examples: int) -> str:
-    """The audit as a short text, like a model card."""
     intent = "A leakage audit: real runs were attacked with what their adversaries saw, to refute what is claimed of them."
     limits = tuple(dict.fromkeys(f"{f.about.title}: {limit}" for f in audit.findings for limit in f.about.limits))
     methods = tuple(dict.fromkeys(f"{f.about.title}: {f.about.citation}" for f in audit.findings if f.about.citation))
     described = (Paragraph("The methods are described in:"), Items(methods)) if methods else ()
+    made = f", {audit.made}" if audit.made else ""
+    setting = [f"plan “{audit.plan}”, run “{audit.run}”, securetm {audit.version}{made}"]
+    setting += dict.fromkeys(f"profile {f.run.profile}, model {f.run.model}: {f.run.setting}" for f in audit.findings)
+    setting += [f"{who} read {', '.join(_channels_read(of)) or 'nothing'}" for who, of in by_adversary(audit).items()]
     result = (Paragraph(intent), Paragraph(headline(audit), "strong"), Paragraph(CAUTION), counts_table(audit))
     sections = (
         Section("Purpose and result", result),
-        Section("Setting", (Items(tuple(_setting(audit))),)),
+        Section("Setting", (Items(tuple(setting)),)),
         Section("Verdicts", (findings_table(enumerate(audit.findings, start=1)), meaning_table())),
         Section("What leaked", tuple(_leaked(audit, examples))),
         *([Section("What was refused", (refusals_table(audit),))] if audit.refusals else []),
@@ -201,14 +199,6 @@ def summary(audit: Audit, examples: int) -> str:
         Section("To have it again", (*(Paragraph(one, "code") for one in audit.reproduce), *described)),
     )
     return in_markdown(Document(audit.title, "", sections))
-
-
-def _setting(audit: Audit) -> Iterator[str]:
-    made = f", {audit.made}" if audit.made else ""
-    yield f"plan “{audit.plan}”, run “{audit.run}”, securetm {audit.version}{made}"
-    yield from dict.fromkeys(f"profile {f.run.profile}, model {f.run.model}: {f.run.setting}" for f in audit.findings)
-    for adversary, several in by_adversary(audit).items():
-        yield f"{adversary} read {', '.join(_channels_read(several)) or 'nothing'}"
 
 
 def _channels_read(several: Iterable[Numbered]) -> tuple[str, ...]:
@@ -256,7 +246,14 @@ def _sections(audit: Audit, examples: int) -> Iterator[Section]:
     if audit.refusals:
         yield Section("What was refused", (refusals_table(audit),), anchor="refused")
     if groups:
-        yield Section("What each adversary saw", tuple(_channels(groups)), anchor="channels")
+        seen = {adversary: _channels_read(several) for adversary, several in groups.items()}
+        every = tuple(dict.fromkeys(name for names in seen.values() for name in names))
+        rows = tuple((who, *("seen" if name in names else "–" for name in every)) for who, names in seen.items())
+        caption = (
+            "Channels that an attack of this adversary read. None can read a channel that its threat model does not grant."
+        )
+        listed = items([(Words(name, "strong"), f": {CHANNELS[name]}") for name in every if name in CHANNELS])
+        yield Section("What each adversary saw", (Table(("adversary", *every), rows, caption), *listed), anchor="channels")
     yield Section("What was not tried", items(audit.not_tried or _NOTHING), anchor="not-tried")
     yield Section("How to read a verdict", (meaning_table(), Paragraph(CAUTION), Paragraph(INTERVALS)), anchor="reading")
     anew = (
@@ -290,7 +287,6 @@ def _link(number: int) -> Words:
 
 
 def _group(several: Sequence[Numbered], examples: int, *, unfolded: bool) -> Iterator[Block]:
-    """What one adversary found."""
     threats = several[0][1].attempt.threat_model
     if threats in threat_model_names():
         yield Paragraph(f"{read_threat_model(threats).title}.")
@@ -310,15 +306,6 @@ def _group(several: Sequence[Numbered], examples: int, *, unfolded: bool) -> Ite
         yield _detail(number, finding, examples, unfolded=unfolded)
 
 
-def _channels(groups: Mapping[str, Sequence[Numbered]]) -> Iterator[Block]:
-    seen = {adversary: _channels_read(several) for adversary, several in groups.items()}
-    everything = tuple(dict.fromkeys(name for names in seen.values() for name in names))
-    rows = tuple((who, *("seen" if name in names else "–" for name in everything)) for who, names in seen.items())
-    caption = "Channels that an attack of this adversary read. None can read a channel that its threat model does not grant."
-    yield Table(("adversary", *everything), rows, caption)
-    yield from items([(Words(name, "strong"), f": {CHANNELS[name]}") for name in everything if name in CHANNELS])
-
-
 # ---- one finding in full -------------------------------------------------------------------------------------------
 
 _MORE = "…"  # the end of a list of words that is cut
@@ -332,18 +319,16 @@ _HOW = (
 def _detail(number: int, finding: Finding, examples: int, *, unfolded: bool) -> Fold:
     """The finding, folded under its verdict. A print unfolds claims and leaks; of other findings the tables say enough."""
     title = f": {number}. {finding.about.title}, profile {finding.run.profile}, model {finding.run.model}"
-    shown = (
-        table("audit.facts", finding, number, wording),
-        *_measures(finding),
-        *figures(finding),
-        *_recovered(finding, examples),
-    )
+    shown: list[Block] = [table("audit.facts", finding, number, wording), *_measures(finding), *figures(finding)]
+    if finding.leaked and examples:
+        shown.append(Heading("What was recovered, beside the original", 4))
+        found, rows = examples_table(finding, examples), tuple(_marked(example) for example in finding.leaked[:examples])
+        shown.append(replace(found, rows=rows, caption=f"{_HOW} {found.caption}".rstrip()))
     printed = finding.is_claim or (finding.outcome.verdict == REFUTED and not finding.attempt.baseline)
-    return Fold((_verdict(finding), title), shown, f"finding-{number}", unfolded, spare=not printed)
+    return Fold((_verdict(finding), title), tuple(shown), f"finding-{number}", unfolded, spare=not printed)
 
 
 def _measures(finding: Finding) -> Iterator[Block]:
-    """The result and all other measures, as bars and as numbers."""
     more = [one for one in finding.outcome.beside if one.value is not None]
     own = finding.outcome.measured
     yield Heading("What was measured", 4)
@@ -352,14 +337,6 @@ def _measures(finding: Finding) -> Iterator[Block]:
     if more:
         rows = ((one.measure, figure(one), tries(one), one.unit, shown(one.by_chance, scale_of(one))) for one in more)
         yield Table(("measured beside it", "reached", "tries", "unit", "by chance"), tuple(rows))
-
-
-def _recovered(finding: Finding, examples: int) -> Iterator[Block]:
-    if finding.leaked and examples:
-        table = examples_table(finding, examples)
-        rows = tuple(_marked(example) for example in finding.leaked[:examples])
-        yield Heading("What was recovered, beside the original", 4)
-        yield replace(table, rows=rows, caption=f"{_HOW} {table.caption}".rstrip())
 
 
 def _marked(example: Example) -> tuple[Cell, ...]:
@@ -405,8 +382,6 @@ _SMALL = 0.1  # smaller shares have an axis of their own, or they could not be d
 
 @dataclass(frozen=True)
 class Result:
-    """One line of a chart: a label, a result, and what it is compared with."""
-
     label: tuple[Line, ...]
     measured: Measured
     by_chance: float | None
@@ -419,7 +394,6 @@ def result_of(finding: Finding, label: tuple[Line, ...]) -> Result:
 
 
 def bars(results: Sequence[Result], *, explained: bool = True) -> Iterator[Bars]:
-    """Results on one axis for each scale: shares, small shares, epsilons, other numbers."""
     kinds = [_kind(one, results) for one in results]
     for scale, small in dict.fromkeys(kinds):
         group = [one for one, own in zip(results, kinds, strict=True) if own == (scale, small)]
@@ -441,17 +415,16 @@ def _ticks(results: Sequence[Result], scale: str, small: bool) -> tuple[float, l
     """The end of the axis, and its marks."""
     if scale == SHARE and not small:
         return 1.0, [0, 0.25, 0.5, 0.75, 1.0]
-    ends = [end for one in results for end in (*_ends(one, small), one.limit or 0.0) if math.isfinite(end)]
+    ends: list[float] = []
+    for one in results:
+        found = one.measured
+        ends += [found.value or 0.0, found.low, found.high, one.by_chance or 0.0, one.limit or 0.0]
+        ends += [] if small else [found.ceiling]
+    ends = list(filter(math.isfinite, ends))
     limit = max((one.limit or 0.0 for one in results), default=0.0)
     most = min(max(ends), _BEYOND * limit) if limit and not small else max(ends)
     reach = axis(max(most, 1e-3), 4)
     return reach.top, reach.ticks()
-
-
-def _ends(result: Result, small: bool) -> tuple[float, ...]:
-    found = result.measured
-    ends = (found.value or 0.0, found.low, found.high, result.by_chance or 0.0)
-    return ends if small else (*ends, found.ceiling)
 
 
 def _bar(result: Result, scale: str, top: float) -> Bar:
@@ -509,11 +482,14 @@ def _roc(finding: Finding, found: Sequence[record.Curve]) -> Iterator[Block]:
         f"stands at 0.1 % was reached without any false positive. {_WHY_MORE}{most if allowed else ''}"
     )
     columns = ("line", *(f"true positives at {100 * at:g}\N{NO-BREAK SPACE}% false ones" for at in _AT))
-    rates = ([shown(_rate(curve, at), SHARE) for at in _AT] for curve in found)
-    rows = tuple((name, *each) for name, each in zip(named_curves(drawn), rates, strict=True))
+    rows = []
+    for name, curve in zip(named_curves(drawn), found, strict=True):
+        points = list(zip(curve.across, curve.up, strict=True))
+        rates = [max((y for x, y in points if x <= at + 1e-12), default=0.0) for at in _AT]
+        rows.append((name, *(shown(rate, SHARE) for rate in rates)))
     yield Heading(title, 4)
     yield drawn
-    yield Table(columns, rows, caption)
+    yield Table(columns, tuple(rows), caption)
 
 
 def _stairs(curve: record.Curve) -> Points:
@@ -535,10 +511,6 @@ def _allowed(finding: Finding) -> Curve | None:
     grow, delta = math.exp(min(run.epsilon, 700.0)), run.delta
     places = [10.0 ** (step / 20 - 5) for step in range(101)]
     return Curve("allowed", tuple((x, min(grow * x + delta, 1 - (1 - delta - x) / grow, 1.0)) for x in places))
-
-
-def _rate(curve: record.Curve, at: float) -> float:
-    return max((y for x, y in zip(curve.across, curve.up, strict=True) if x <= at + 1e-12), default=0.0)
 
 
 def _empirical(finding: Finding, found: Sequence[record.Curve]) -> Iterator[Block]:

@@ -38,7 +38,6 @@ _KEPT_BY_REFUSING = ("cannot speak for a party", "cannot show parties different 
 
 
 def kept_evidence(profile: str, folder: Path, model: str = "") -> list[Evidence]:
-    """What is kept of trials of this profile, with this model or with any."""
     wanted = f"{escaped(profile)}--{escaped(model) or '*'}.json"
     return [read_evidence(path) for path in sorted(folder.glob(wanted))]
 
@@ -70,7 +69,6 @@ def _trials_of(plan: str) -> Mapping[str, Trial]:
 
 
 def refusal_facts(profile: str, folder: Path) -> dict[str, Any]:
-    """What is kept of one profile's refusals, as plain data; empty if nothing is."""
     kept = refusals_of(profile, folder)
     if kept is None:
         return {}
@@ -135,10 +133,10 @@ def threats_of(name: str, parties: int | None = None, *, every: bool = False, fo
     count, most = count_of_parties(profile, parties), profile.aggregation.most_parties
     require(count <= most, f"profile {profile.name}", "parties", count, f"must be at most {most:,}")
     plans = tuple(read_audit_plan(plan, _shipped) for plan in audit_plan_names())
-    kept = kept_results(profile.name, folder)
+    kept, cohort = kept_results(profile.name, folder), cohort_of(profile, count)
     known = _Known(
         profile,
-        _claims(profile, count),
+        tuple((f"{of.kind} {part}", claim) for of, part, made in parts_of(profile) for claim in made.claims(cohort)),
         tuple(kept),
         tuple((plan.name, trial) for plan in plans for trial in plan.trials if profile.name in trial.profiles),
         tuple(plan.name for plan in plans if profile.name in plan.moves),
@@ -155,13 +153,6 @@ def threats_of(name: str, parties: int | None = None, *, every: bool = False, fo
         "models": sorted({one.model for one in kept}),
         "refusals": known.refusals,
     }
-
-
-def _claims(profile: Profile, parties: int) -> tuple[tuple[str, Claim], ...]:
-    """Each claim with the part of the profile that makes it. This is slow for thousands of parties."""
-    cohort = cohort_of(profile, parties)
-    parts = parts_of(profile)
-    return tuple((f"{registry.kind} {name}", claim) for registry, name, part in parts for claim in part.claims(cohort))
 
 
 # ---- one threat model ----------------------------------------------------------------------------------------------

@@ -43,7 +43,6 @@ INTERVALS = (
 
 
 def quotes(audit: Audit, examples: int) -> bool:
-    """Whether a report with so many examples of each finding holds words of documents."""
     return examples > 0 and any(finding.leaked for finding in audit.findings)
 
 
@@ -91,7 +90,6 @@ Numbered = tuple[int, Finding]  # a finding with its number in the report
 
 
 def by_adversary(audit: Audit) -> Mapping[str, Sequence[Numbered]]:
-    """The findings by adversary and threat model, in the order of the audit."""
     groups: dict[str, list[Numbered]] = {}
     for number, finding in enumerate(audit.findings, start=1):
         groups.setdefault(adversary_of(finding), []).append((number, finding))
@@ -99,17 +97,14 @@ def by_adversary(audit: Audit) -> Mapping[str, Sequence[Numbered]]:
 
 
 def adversary_of(finding: Finding) -> str:
-    """The adversary with its threat model."""
     return f"{finding.attempt.adversary} of {finding.attempt.threat_model}"
 
 
 def of_whom(finding: Finding) -> str:
-    """What a finding tried: a baseline, a claim of the profile, or something that the profile does not claim."""
     return sentence("audit.of_whom", finding)
 
 
 def verdict(finding: Finding) -> str:
-    """What the finding is called, as a mark and a word."""
     return f"{MARKS[finding.standing]} {finding.standing}"
 
 
@@ -126,7 +121,6 @@ def promised(finding: Finding) -> str:
 
 
 def confidence(finding: Finding) -> str:
-    """The confidence of the interval, and the number of tests for which it was corrected."""
     return sentence("audit.confidence", finding.attempt.confidence, finding.attempt.tests)
 
 
@@ -137,12 +131,10 @@ def effort_in_words(finding: Finding) -> str:
 
 
 def helped(finding: Finding) -> str:
-    """Who helped the adversary, and what was added to the run for the trial; empty if nothing was."""
     return sentence("audit.helped", finding.attempt)
 
 
 def since(finding: Finding) -> str:
-    """The day of a result that was kept and not made again."""
     return f"kept since {finding.run.kept}, and not made again" if finding.run.kept else ""
 
 
@@ -193,7 +185,6 @@ def at_most(high: float, scale: str) -> str:
 
 
 def figure(measured: Measured) -> str:
-    """A measure with its interval, for people."""
     if measured.value is None:
         return "–"
     scale = scale_of(measured)
@@ -201,7 +192,6 @@ def figure(measured: Measured) -> str:
 
 
 def by_chance(finding: Finding) -> float | None:
-    """The result of the same attack on random numbers."""
     outcome = finding.outcome
     return outcome.measured.by_chance if outcome.chance is None else outcome.chance.value
 
@@ -243,7 +233,6 @@ def unit_of(measured: Measured) -> str:
 
 
 def tries(measured: Measured) -> str:
-    """Hits and tries of a share."""
     return f"{measured.hits:,} of {measured.of:,}" if measured.of else "–"
 
 

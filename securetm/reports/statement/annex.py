@@ -26,7 +26,6 @@ from securetm.reports.statement.questions import (
     QuestionAnswer,
     RoleFacts,
     SignedReport,
-    Tried,
     answered,
     asked_by_regulators,
     in_words,
@@ -63,7 +62,6 @@ def limit_of(sources: ReportSources, right: float | None) -> str:
 
 
 def spent_in_words(sources: ReportSources, right: float | None) -> tuple[str, ...]:
-    """What this run spent, what all runs did, and what follows for a guess and for a person."""
     paid, budget = sources.paid, sources.profile.budget
     if budget is None or not paid:
         return said("annex.spent", None)
@@ -97,7 +95,6 @@ _WITH_REASON = re.compile(r"the attack “(?P<title>.*)” \(\w+\): (?P<why>.+)"
 
 
 def signed_report(sources: ReportSources) -> SignedReport:
-    """All facts of the page."""
     profile, audits = sources.profile, [audit for audit, _ in sources.audits]
     claims = claims_of(profile, sources.cohort)
     threats = read_threat_model(profile.threat_model)
@@ -108,6 +105,8 @@ def signed_report(sources: ReportSources) -> SignedReport:
     asked = (answered(one, attempts, claims, active=active, limit=limit, weak=weak, lies=lies) for one in QUESTIONS)
     answers, parties = with_what_one_can(tuple(asked)), _parties(sources)
     rules = rules_for(answers, profile, parties, right)
+    own = (one.standing for audit in audits for one in audit.findings if not one.attempt.baseline)
+    counts = Counter(one.standing for one in answers), Counter(own)  # of the five questions, and of what was tried on this run
     simulated = "a simulation on one machine: whoever owned that machine could read everything"
     digests = {
         "run": sources.run_digest,
@@ -137,7 +136,7 @@ def signed_report(sources: ReportSources) -> SignedReport:
         recorded=said("annex.recorded", sources, CHANNELS),
         spent=(*spent_in_words(sources, right), *sources.before),
         answers=answers,
-        headline=_headline(answers, audits),
+        headline=sentence("annex.headline", *([(one, of[one]) for one in STANDINGS if of[one]] for of in counts)),
         not_tried=tuple(_not_tried(sources, audits, answers)),
         not_promised=threats.out_of_scope,
         rules=rules,
@@ -164,13 +163,6 @@ def _parties(sources: ReportSources) -> tuple[PartyFacts, ...]:
     return tuple(found)
 
 
-def _headline(answers: Sequence[QuestionAnswer], audits: Sequence[Audit]) -> str:
-    """Counts what was tried on this run, and how the five questions stand."""
-    counts = Counter(one.standing for one in answers)
-    own = Counter(one.standing for audit in audits for one in audit.findings if not one.attempt.baseline)
-    return sentence("annex.headline", *([(one, of[one]) for one in STANDINGS if of[one]] for of in (counts, own)))
-
-
 def _not_tried(sources: ReportSources, audits: Sequence[Audit], answers: Sequence[QuestionAnswer]) -> tuple[str, ...]:
     """What was not tried, and attacks that were left out or tested nothing, by their reason."""
     done = {one.attempt.attack for audit in audits for one in audit.findings if one.standing != NOT_TESTED}
@@ -192,7 +184,6 @@ def _not_tried(sources: ReportSources, audits: Sequence[Audit], answers: Sequenc
 
 
 def annex(report: SignedReport) -> Document:
-    """The annex in words."""
     made = f"; {report.made}" if report.made else ""
     subtitle = f"Run “{report.run}”, protection “{report.profile}”{made}. Software: securetm {report.software}."
     conditions = [one.follows.partition(": ")[2] for one in report.rules if one.applies and ": " in one.follows]
@@ -218,14 +209,12 @@ def bind(made: Document, statement: str, day: str) -> Document:
 
 def _reply(answer: QuestionAnswer) -> Reply:
     limits = tuple(filter(None, (answer.limit, answer.beside)))
-    tried = tuple(map(_in_words, answer.tried)) or said("annex.nowhere")
-    return Reply(answer.question, answer.standing, answer.short, (answer.sentence, *limits, *tried))
-
-
-def _in_words(tried: Tried) -> str:
-    """Where it was tried, what came out with its interval, how much was tried there, and how the other attempts ended."""
-    counts = Counter(tried.counts or {tried.standing: 1})
-    counts[tried.standing] -= 1
-    succeeded = counts[BROKEN] + counts[OPEN]
-    ended = (succeeded, "succeeded, too"), (counts[HELD], "did not succeed"), (counts[NOT_TESTED], "taught nothing")
-    return sentence("annex.tried", tried, plain_reason(tried.why), [one for one in ended if one[0]])
+    tried = []
+    for one in answer.tried:  # where, what came out with its interval, how much was tried, and how the other attempts ended
+        counts = Counter(one.counts or {one.standing: 1})
+        counts[one.standing] -= 1
+        succeeded = counts[BROKEN] + counts[OPEN]
+        ended = (succeeded, "succeeded, too"), (counts[HELD], "did not succeed"), (counts[NOT_TESTED], "taught nothing")
+        tried.append(sentence("annex.tried", one, plain_reason(one.why), [each for each in ended if each[0]]))
+    told = (answer.sentence, *limits, *(tried or said("annex.nowhere")))
+    return Reply(answer.question, answer.standing, answer.short, told)

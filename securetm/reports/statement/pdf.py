@@ -49,7 +49,6 @@ def check_library() -> None:
 
 
 def in_pdf(paper: Document) -> bytes:
-    """The file."""
     check_library()
     if paper.kind != "sheet":
         return _written(paper, _USUAL)
@@ -85,7 +84,8 @@ def _written(paper: Document, size: float) -> bytes:
             if unshown is None:
                 raise
             letters = unshown["letters"]
-            shown = _without(shown, letters)
+            numbers = "".join(f"[U+{ord(letter):04X}]" for letter in letters)
+            shown = _of_texts(shown, lambda text: text.replace(letters, numbers))  # noqa: B023 - it is called at once
         else:
             return made
     raise ValueError(f"the paper has more than {_MOST_UNSHOWN} texts in letters that no font has")
@@ -97,12 +97,6 @@ def _folder_of(package: str) -> str:
     assert found is not None, "check_library was called"
     assert found.origin is not None, "a package of fonts has a file of its own"
     return str(Path(found.origin).parent)
-
-
-def _without(shown: Any, letters: str) -> Any:
-    """The tables with these letters spelt as their numbers, wherever they stand."""
-    numbers = "".join(f"[U+{ord(letter):04X}]" for letter in letters)
-    return _of_texts(shown, lambda text: text.replace(letters, numbers))
 
 
 def _of_texts(shown: Any, said: Callable[[str], str]) -> Any:
@@ -131,15 +125,12 @@ def _block(block: Block) -> dict[str, Any]:
         case Items(items):
             return {"kind": "items", "items": list(map(plain, items))}
         case Table(columns, rows):
-            cells = [[_breakable("\n".join(map(plain, lines_of(cell)))) for cell in row] for row in rows]
+            texts = [["\n".join(map(plain, lines_of(cell))) for cell in row] for row in rows]
+            # a line may break inside of a word that is longer than a cell is wide
+            cells = [[_LONG.sub(lambda found: "\u200b".join(found[0]), text) for text in row] for row in texts]
             return {"kind": "table", "names": columns, "rows": cells, "shares": block.shares or [1] * len(columns)}
         case Reply():
             return {"kind": "reply", **asdict(block)}
         case ToFillIn(lines):
             return {"kind": "fill in", "lines": lines}
     raise TypeError(f"a sheet has no {type(block).__name__}")
-
-
-def _breakable(text: str) -> str:
-    """The text with places at which a line may break inside of a word that is longer than a cell is wide."""
-    return _LONG.sub(lambda found: "\u200b".join(found[0]), text)

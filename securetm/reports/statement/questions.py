@@ -32,23 +32,19 @@ def _plain_words() -> Mapping[str, Mapping[str, str]]:
 
 
 def plain_measure(measure: str) -> str:
-    """What an attack measured, in plain words."""
     return _plain_words()["measures"].get(measure, measure)
 
 
 def plain_claim(what: str, unit: str = "") -> str:
-    """What a profile promises, in plain words."""
     named = "word occurrence" if unit == "word" else unit or "document"
     return _plain_words()["claims"].get(what, what).replace("{unit}", named)
 
 
 def plain_reason(why: str) -> str:
-    """Why nothing was learned, in plain words."""
     return next((said for begins, said in _plain_words()["reasons"].items() if why.startswith(begins)), why)
 
 
 def plain_lie(attempt: str) -> str:
-    """A lie that a party was told, in plain words."""
     for term, plain in _plain_words()["lies"].items():
         attempt = attempt.replace(term, plain)
     return attempt
@@ -77,8 +73,6 @@ class PartyFacts:
 
 @dataclass(frozen=True)
 class RoleFacts:
-    """What one role saw, by the profile, and what is promised against it."""
-
     role: str
     sees: tuple[str, ...]
     promised: tuple[str, ...]
@@ -110,7 +104,6 @@ class Tried:
 
     @property
     def tested(self) -> bool:
-        """Whether anything was learned."""
         return self.standing != NOT_TESTED
 
     @property
@@ -150,8 +143,6 @@ class CriterionFacts:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of the recommendation, whether it applies, and what follows from it."""
-
     rule: str
     applies: bool
     follows: str
@@ -159,8 +150,6 @@ class Rule:
 
 @dataclass(frozen=True)
 class SignedReport:
-    """Everything that the page says."""
-
     title: str
     run: str
     made: str  # days as in the records; empty if none is noted
@@ -409,19 +398,18 @@ def asked_by_regulators(findings: Sequence[Finding]) -> tuple[CriterionFacts, ..
     outcomes = {(one.criterion, one.scope): one.outcome for one in anonymity_of(made)}
     if not outcomes:
         return ()
-    places = ((criterion, scope) for criterion in CRITERIA for scope in SCOPES)
-    return tuple(_facts(criterion, scope, outcomes[criterion, scope], made) for criterion, scope in places)
-
-
-def _facts(criterion: str, scope: str, outcome: str, findings: Sequence[Finding]) -> CriterionFacts:
-    """The outcome with the largest figure that stands behind it."""
-    told = [one for one in bearing_on(findings, criterion, scope) if outcome_of(one) != NOT_TRIED]
-    if not told:
-        return CriterionFacts(criterion, scope, NOT_TRIED)
-    worst = max((one for one in told if outcome_of(one) == outcome), key=_rank)
-    found = worst.outcome.measured
-    said = (worst.about.title, plain_measure(found.measure), figure(found), found.value)
-    return CriterionFacts(criterion, scope, outcome, *said, len(told), ideal(worst))
+    facts = []
+    for criterion, scope in ((criterion, scope) for criterion in CRITERIA for scope in SCOPES):
+        told = [one for one in bearing_on(made, criterion, scope) if outcome_of(one) != NOT_TRIED]
+        if not told:
+            facts.append(CriterionFacts(criterion, scope, NOT_TRIED))
+            continue
+        outcome = outcomes[criterion, scope]  # with the largest figure that stands behind it
+        worst = max((one for one in told if outcome_of(one) == outcome), key=_rank)
+        found = worst.outcome.measured
+        said_of = (worst.about.title, plain_measure(found.measure), figure(found), found.value)
+        facts.append(CriterionFacts(criterion, scope, outcome, *said_of, len(told), ideal(worst)))
+    return tuple(facts)
 
 
 def _rank(finding: Finding) -> tuple[bool, float]:

@@ -53,7 +53,6 @@ def sheet_marks(statement: str, files: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def annex_marks(statement: str) -> tuple[str, ...]:
-    """The marks of a page of an annex."""
     return (f"{_ANNEX}{statement}",)
 
 
@@ -186,7 +185,6 @@ def sha256_of(path: Path) -> str:
 
 
 def show_compared(found: Compared, to: Console) -> None:
-    """Prints what came out when a sheet was compared with all that it speaks of."""
     for text in found.changed:
         to.print(f"CHANGED: {text}", markup=False, highlight=False)
     if found.same:

@@ -129,11 +129,16 @@ def sources_of(path: Path) -> ReportSources:
 
 def attempts_on(sources: ReportSources) -> tuple[Attempted, ...]:
     """All attempts of which the page may speak: on this run, and the kept ones on its profile."""
-    own = (Attempted(THIS_RUN, finding) for audit, _ in sources.audits for finding in audit.findings)
-    bare = _unprotected(sources.model) if sources.profile.budget is None else ()
+    found = [Attempted(THIS_RUN, finding) for audit, _ in sources.audits for finding in audit.findings]
     claimed = claimed_of(sources)
-    kept = (with_changes(one, claimed=_other_claim(one.finding, claimed)) for one in _kept(sources.profile.name, sources.model))
-    return (*own, *kept, *bare)
+    kept = _kept(sources.profile.name, sources.model)
+    found += [with_changes(one, claimed=_other_claim(one.finding, claimed)) for one in kept]
+    if sources.profile.budget is None:  # a profile that adds no noise hands on the same model as no protection at all
+        for one in _kept(_BARE, sources.model):
+            if one.place == SAME_MODEL and one.finding.attempt.adversary == READER:
+                attempt = replace(one.finding.attempt, baseline=False)
+                found.append(Attempted(UNPROTECTED, replace(one.finding, attempt=attempt), one.stale))
+    return tuple(found)
 
 
 def claimed_of(sources: ReportSources) -> tuple[float, str] | None:
@@ -156,14 +161,6 @@ def _other_claim(finding: Finding, claimed: tuple[float, str] | None) -> str:
     if claimed is not None and unit == claimed[1] and math.isclose(epsilon, claimed[0], rel_tol=_SAME):
         return ""
     return claimed_epsilon(finding).partition(",")[0]
-
-
-def _unprotected(model: str) -> Iterator[Attempted]:
-    """Kept attempts on the finished model where nothing was protected. A profile that adds no noise hands on the same model."""
-    for one in _kept(_BARE, model):
-        if one.place == SAME_MODEL and one.finding.attempt.adversary == READER:
-            attempt = replace(one.finding.attempt, baseline=False)
-            yield Attempted(UNPROTECTED, replace(one.finding, attempt=attempt), one.stale)
 
 
 def kept_findings(profile: str, model: str) -> Iterator[Finding]:
@@ -243,7 +240,6 @@ def _documents_of(plan: Plan, federation: str) -> str:
 
 
 def released_files(path: Path) -> dict[str, str]:
-    """The files that are released, without the statement about them."""
     files = {name: sha256_of(path / RELEASE / name) for name in (MODEL, TOPICS)}
     return {name: digest for name, digest in files.items() if digest}
 
@@ -258,7 +254,6 @@ def _digest_of_run(path: Path) -> str:
 
 
 def _channels(folder: RunFolder) -> tuple[tuple[str, int, int], ...]:
-    """Number and bytes of the messages on each channel, as the transcript has them."""
     here = folder.path / "transcript"
     if not (here / MESSAGES).is_file():
         return ()
@@ -332,7 +327,13 @@ def attacks_read(sources: ReportSources, *, unprotected: bool = False) -> tuple[
     # what could have found out something about documents or their owners; spoiling a model does not
     tested = [(one, of) for one, of in tried if one.standing != NOT_TESTED and bears_on(one.attempt.attack)]
     read = [(one, of) for one, of in tested if one.standing in (BROKEN, OPEN)]
-    worst = [max(of, key=_rank) for who in _ORDER if (of := [one for one in read if one[0].attempt.adversary == who])]
+
+    def rank(one: tuple[Finding, str]) -> tuple[bool, bool, float]:
+        """Shares before other figures, which cannot be compared with them; those of documents before others."""
+        found = one[0].outcome.measured
+        return scale_of(found) == SHARE, found.unit == DOCUMENT, found.value or 0.0
+
+    worst = [max(of, key=rank) for who in _ORDER if (of := [one for one in read if one[0].attempt.adversary == who])]
     facts = [
         (_WHO[one.attempt.adversary], one.attempt.helpers, figure(found), plain_measure(found.measure), _where(under))
         for one, under in worst
@@ -343,9 +344,3 @@ def attacks_read(sources: ReportSources, *, unprotected: bool = False) -> tuple[
 
 def _where(profile: str) -> str:
     return "without any protection" if profile == _BARE else f"under the profile {profile}"
-
-
-def _rank(one: tuple[Finding, str]) -> tuple[bool, bool, float]:
-    """Shares before other figures, which cannot be compared with them; those of documents before others; then the larger."""
-    found = one[0].outcome.measured
-    return scale_of(found) == SHARE, found.unit == DOCUMENT, found.value or 0.0

@@ -60,7 +60,6 @@ class Statement:
 
 
 def statement_on(sources: ReportSources) -> Statement:
-    """The statement on a run."""
     budget = sources.budget if sources.paid else None
     worst = (float(sources.worst["epsilon"]), float(sources.worst["delta"])) if budget else None
     because = sources.unbounded_because

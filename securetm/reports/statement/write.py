@@ -88,7 +88,6 @@ def write_release(run: Path) -> None:
 
 
 def _speaks_of(statement: Path) -> dict[str, str] | None:
-    """The files that a statement speaks of; None where it cannot be read."""
     try:
         return dict(json.loads(statement.read_bytes())["files"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -112,10 +111,15 @@ def write_signed_report(run: Path, html: Path | None, pdf: Path | None, markdown
     wanted = {form: path for form, path in ((HTML, html), (PDF, pdf), (MARKDOWN, markdown)) if path is not None}
     files: list[tuple[str, Path]] = []
     if wanted:
-        first = next(iter(wanted.values()))
-        technical = list(_technical(audits, first, examples, annex_foot(digest, day), annex_marks(digest)))
-        report = replace(report, annexes={path.name: sha256_of(path) for path in technical})
-        files += [("The annex", path) for path in technical]
+        first, technical = next(iter(wanted.values())), dict[str, str]()
+        for audit in audits:  # the technical page of each beside the report, as a part of the annex
+            path = first.with_name(f"{first.stem}.annex-{audit.plan}.html")
+            check_writable(path)
+            page = audit_page(audit, examples, annex_foot(digest, day), annex_marks(digest))
+            write_report(path, page, private=quotes(audit, examples))
+            technical[path.name] = sha256_of(path)
+            files.append(("The annex", path))
+        report = replace(report, annexes=technical)
     second = bind(annex(report), digest, day)
     for form, path in wanted.items():
         files = [(_SHEETS[form], path), *_beside(path, form, statement, second, report.annexes), *files]
@@ -145,15 +149,6 @@ def _in_form(made: Document, form: str) -> bytes:
     if form == PDF:
         return in_pdf(made)
     return (in_html(made) if form == HTML else in_markdown(made)).encode("utf-8", "backslashreplace")
-
-
-def _technical(audits: Sequence[Audit], beside: Path, examples: int, foot: str, marks: tuple[str, ...]) -> Iterator[Path]:
-    """Writes the technical page of each audit beside the report, as a part of the annex."""
-    for audit in audits:
-        path = beside.with_name(f"{beside.stem}.annex-{audit.plan}.html")
-        check_writable(path)
-        write_report(path, audit_page(audit, examples, foot, marks), private=quotes(audit, examples))
-        yield path
 
 
 def _sha256(content: bytes) -> str:
