@@ -136,8 +136,7 @@ class ClippedRowSum:
             return owners
         if self._persons is None:
             raise NoPersons()
-        people: Array = self._persons[owners]
-        return people
+        return self._persons[owners]
 
     def _meet(self, owners: Array) -> None:
         """Refuses an owner whose rows were added before: each call bounds them alone, and two bounded rows exceed the bound."""

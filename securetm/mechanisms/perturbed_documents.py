@@ -171,5 +171,4 @@ def canonical(counts: Any) -> Any:
 def _kept_ends(ends: Array, slots: Array, most: int) -> Array:
     last = np.zeros(most, dtype=bool)
     last[np.asarray(ends) - 1] = True
-    kept: Array = np.flatnonzero(last[slots]) + 1
-    return kept
+    return np.flatnonzero(last[slots]) + 1

@@ -120,8 +120,7 @@ class WordSelection(Mechanism):
         if not terms.names_words:
             return sums
         noised = np.asarray(sums, dtype=np.int64) + self._noise.draw(context.entropy, len(sums))
-        named: Array = np.where((np.asarray(sums) > 0) & (noised > self.threshold), noised, 0)
-        return named
+        return np.where((np.asarray(sums) > 0) & (noised > self.threshold), noised, 0)
 
     @property
     def _sigma(self) -> float:

@@ -29,7 +29,7 @@ class PublicKnowledge:
     frequencies: Array | None = None  # words, float64: they sum to one, and each is above 0; None where there are none
     rows: Array = field(
         default_factory=lambda: np.zeros((0, 0))
-    )  # the vectors as they came, of length 1; a state keeps them elsewhere
+    )  # vectors as they came, of length 1; a state has them elsewhere
 
     @classmethod
     def kept_in(cls, state: State) -> Self | None:
@@ -43,8 +43,7 @@ class PublicKnowledge:
 
     def counts(self, each: float) -> Array:
         """The topics as counts, with so many counts a word on average in each topic."""
-        found: Array = self.topics * (each * self.topics.shape[1])
-        return found
+        return self.topics * (each * self.topics.shape[1])
 
 
 def without_public(state: State) -> State:
@@ -100,8 +99,7 @@ def _on_grid(rows: Array) -> Array:
 def of_length_one(rows: Array) -> Array:
     """Rows divided by their length; a row of zeros stays one."""
     lengths = np.sqrt(row_sums(np.square(rows)))[:, None]
-    scaled: Array = rows / np.where(lengths > 0, lengths, 1.0)
-    return scaled
+    return rows / np.where(lengths > 0, lengths, 1.0)
 
 
 def _compressed(rows: Array) -> Array:

@@ -71,8 +71,7 @@ class ProductDecoded:
 
     def background_squares(self) -> Array:
         """The squared lengths of the gradients after layer normalisation, which are the background's own."""
-        squares: Array = self.passed.after_squares.cpu().numpy()
-        return squares
+        return self.passed.after_squares.cpu().numpy()
 
     def topics_squares(self) -> tuple[Array, Array]:
         """Products of squared lengths, and the larger of the two."""
@@ -162,8 +161,7 @@ class MixtureDecoded:
 
     def background_squares(self) -> Array:
         """Squared lengths of expected minus found counts."""
-        squares: Array = self._squares[1]
-        return squares
+        return self._squares[1]
 
     def topics_squares(self) -> tuple[Array, Array]:
         """Squared lengths, and the largest of the factors."""
@@ -181,8 +179,7 @@ class MixtureDecoded:
     @cached_property
     def _squares(self) -> Array:
         lengths = self.kernels.mixture_squares(self.batch, self.likely, self.shares, self.passed, self.slope)
-        squares: Array = lengths.cpu().numpy()
-        return squares
+        return lengths.cpu().numpy()
 
     def _summed(self, part: str) -> Array:
         gradient: Array = self._whole[part].cpu().numpy()
@@ -205,5 +202,4 @@ Decoder = ProductOfExperts | EmbeddedExperts | Mixture
 
 def products(kernels: Kernels, rows: Tensor) -> Array:
     """The products of each row with each, in 64 bits."""
-    found: Array = kernels.back(rows.double(), rows).cpu().numpy()
-    return found
+    return kernels.back(rows.double(), rows).cpu().numpy()
