@@ -46,7 +46,6 @@ class CumulativeTable:
 
     @property
     def outcomes(self) -> int:
-        """How many there are."""
         return len(self.high) + 1
 
     def bound(self, i: int) -> int:

@@ -122,7 +122,11 @@ class PerturbedDocuments(HeldInBlocks):
         lengths = np.diff(self.token_ends, prepend=0)[wanted]
         ends = np.cumsum(lengths).astype(np.int64)
         slots = np.arange(int(lengths.sum())) + np.repeat(self.token_ends[wanted] - ends, lengths)
-        sentence_ends = None if self.sentence_ends is None else _kept_ends(self.sentence_ends, slots, len(self.perturbed))
+        sentence_ends = None
+        if self.sentence_ends is not None:
+            last = np.zeros(len(self.perturbed), dtype=bool)  # whether a slot is a sentence's last one
+            last[np.asarray(self.sentence_ends) - 1] = True
+            sentence_ends = np.flatnonzero(last[slots]) + 1
         numbers = None if self.block_numbers is None else self.block_numbers[wanted]
         taken = self.perturbed.taken(slots)
         return type(self)(taken, self.vocabulary, self.keys[wanted], ends, sentence_ends, block_numbers=numbers)
@@ -166,9 +170,3 @@ def canonical(counts: Any) -> Any:
     if table.nnz and (table.data.min() < 0 or (table.data != np.rint(table.data)).any()):
         raise CountsNotWhole()
     return table
-
-
-def _kept_ends(ends: Array, slots: Array, most: int) -> Array:
-    last = np.zeros(most, dtype=bool)
-    last[np.asarray(ends) - 1] = True
-    return np.flatnonzero(last[slots]) + 1

@@ -78,7 +78,6 @@ class WordSelection(Mechanism):
         return ceil(self.threshold + 0.5 + NormalDist().inv_cdf(_FOUND) * self._sigma)
 
     def naming_threshold(self) -> NamingThreshold:
-        """The threshold of this selection."""
         return NamingThreshold(self.threshold, self.found_from)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:

@@ -79,11 +79,8 @@ def check_additive(model: TopicModel) -> None:
         terms = np.abs(apart).sum(axis=0)
         allowed = _ROUNDING * unit * np.maximum(terms, 0.1 * terms.max(initial=0.0))
         if not (np.abs(whole - apart.sum(axis=0)) <= allowed).all():
-            where, kind = (
-                type(model).__name__,
-                "the answer about all documents is not the sum of the answers about parts of them",
-            )
-            raise CouplesDocuments(where, kind)
+            kind = "the answer about all documents is not the sum of the answers about parts of them"
+            raise CouplesDocuments(type(model).__name__, kind)
 
 
 def _answer(query: Query, documents: Any, radius: float) -> Array:

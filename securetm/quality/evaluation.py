@@ -49,9 +49,7 @@ class Given:
 
     @property
     def labels(self) -> Array | None:
-        """The documents' labels, where there are any."""
-        found: Array | None = None if self.documents is None else self.documents.labels
-        return found
+        return None if self.documents is None else self.documents.labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +74,7 @@ class TopicsOnDocuments:
         """The seen and the unseen half of each held-out document, in the topics' own words."""
         assert self.given.held_out is not None
         known = self.given.documents.select(self.given.held_out).project(self.topics.vocabulary)
-        seen, unseen = known.halves(self.given.seed)
-        return seen, unseen
+        return known.halves(self.given.seed)
 
     @cached_property
     def unseen_words(self) -> Array:
@@ -334,7 +331,6 @@ class Row:
     needs: str = ""
 
     def table(self) -> dict[str, Any]:
-        """The row ready for JSON."""
         found = self.measured or FigureValue(math.nan)
         by_topic = None if found.by_topic is None else [round(float(value), 6) for value in found.by_topic]
         facts = {"figure": self.name, "title": self.title, "range": self.range, "better": self.better, "value": found.value}
@@ -358,7 +354,6 @@ class Compared:
     needs: str = ""
 
     def table(self) -> dict[str, Any]:
-        """The comparison ready for JSON."""
         apart = self.difference
         ends = {"difference": apart.value, "low": apart.low, "high": apart.high, "chance": apart.chance, "sure": apart.sure}
         facts = {"figure": self.name, "title": self.title, "mine": self.mine, "other": self.other}

@@ -6,7 +6,7 @@ vocabulary: they take a place in the window and are not counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -262,23 +262,20 @@ def mover_distance(one: WeightedWords, other: WeightedWords) -> float:
     return float(ot.emd2(one.weights, other.weights, apart))
 
 
-def closest_distances(
-    mine: Sequence[WeightedWords], others: Sequence[WeightedWords], on_step: Callable[[int], None] = lambda _: None
-) -> Array:
+def closest_distances(mine: Sequence[WeightedWords], others: Sequence[WeightedWords]) -> Array:
     """Each topic's distance to the closest of the other topics. gFedNTM's AMWMD (Eq. 7) is the sum of them.
 
     The others are tried in the order of their middles; none is tried that its middle shows to be farther than the best.
     """
     found = []
     middles = np.array([other.middle for other in others])
-    for number, one in enumerate(mine, start=1):
+    for one in mine:
         at_least, best = np.linalg.norm(middles - one.middle, axis=1), np.inf
         for place in np.argsort(at_least, kind="stable"):
             if at_least[place] >= best:
                 break
             best = min(best, mover_distance(one, others[place]))
         found.append(best)
-        on_step(number)
     return np.array(found)
 
 

@@ -60,7 +60,6 @@ class CkksCode:
         return "CKKS", fit.modulus.value, 0
 
     def scale(self, fit: Fit) -> float:
-        """The step between two numbers."""
         return float(fit.step)
 
     def write(self, context: SealContext, rows: Array, fit: Fit) -> Iterator[Any]:

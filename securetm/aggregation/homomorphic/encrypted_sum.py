@@ -94,7 +94,6 @@ class SharedKeySum(Aggregation):
         return frozenset({Claim("sees only sums", COORDINATOR, colluding=0)})
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
-        """Sums whose total fits the ciphertexts."""
         return self.fit(terms, cohort)[0]
 
     def remaining(self, cohort: Cohort, joined: int) -> int:
@@ -114,11 +113,9 @@ class SharedKeySum(Aggregation):
         return 2, 2
 
     def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> EncryptedPartySession:
-        """A party's session: it holds the key and opens sums."""
         return EncryptedPartySession(identity_of(me, roster, store), entropy, store, self.code, self.fit)
 
     def coordinator(self, roster: Roster, store: Store) -> EncryptedCoordinatorSession:
-        """The coordinator's session: it adds ciphertexts."""
         return EncryptedCoordinatorSession(PinnedRoster(roster), store, self.code, self.fit)
 
 
@@ -184,7 +181,6 @@ class EncryptedPartySession(PartySession):
         return WITHOUT_END if self.memory.get(_KEY) else 0
 
     def prepare(self, rounds: int) -> Exchange:
-        """A new key for the session."""
         return SecretPartySetup(self.identity, sum_key(self.code.name), self.entropy, self.memory)
 
     def round(
@@ -211,7 +207,6 @@ class EncryptedPartySession(PartySession):
         return Answer(real_or_whole(total, opened.layout, opened.grid), {}, opened.survivors)
 
     def secret(self) -> bytes:
-        """The session's secret key."""
         packed = self.memory.get(_KEY)
         if packed is None:
             raise NoSumKey(self.me)
@@ -283,7 +278,6 @@ class EncryptedCoordinatorSession(CoordinatorSession):
 
     @property
     def prepared(self) -> int:
-        """One key serves all rounds of a session."""
         return WITHOUT_END if self.memory.get(f"{_KEY} name") else 0
 
     def prepare(self, rounds: int) -> Exchange:
@@ -294,7 +288,6 @@ class EncryptedCoordinatorSession(CoordinatorSession):
     def round(
         self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None, surplus: Sequence[bytes] = ()
     ) -> Exchange:
-        """Adds up one vector of ciphertexts from each party of the cohort."""
         terms, fit = self.fitting(terms, cohort)
         key = self.memory.get(f"{_KEY} name")
         if key is None:

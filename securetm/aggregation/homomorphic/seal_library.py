@@ -150,7 +150,6 @@ class SealContext:
         return made
 
     def polynomials(self, ciphertext: Any, using: MemoryFile) -> tuple[Array, Array]:
-        """Both polynomials of a ciphertext."""
         raw = using.take(ciphertext, _CIPHER_HEAD + 16 * DEGREE)
         both = np.frombuffer(raw, "<u8", 2 * DEGREE, _CIPHER_HEAD)
         return both[:DEGREE], both[DEGREE:]
@@ -247,7 +246,6 @@ def encrypt_here(code: Code, fit: Fit, ternary: Array, rows: Array, entropy: Ent
 
 
 def decrypt_here(code: Code, fit: Fit, ternary: Array, first: Array, second: Array) -> Array:
-    """In this process."""
     context = context_of(*code.context_key(fit))
     decryptor = context.api.Decryptor(context.native, context.secret_key(ternary))
     rows = np.empty((len(first), DEGREE), dtype=np.int64)
@@ -281,7 +279,6 @@ class RunningSum:
                     self._held.append(fresh)
 
     def polynomials(self) -> tuple[Array, Array]:
-        """The sum so far."""
         first = np.empty((len(self._held), DEGREE), dtype="<u8")
         second = np.empty_like(first)
         with memory_file() as using:

@@ -240,7 +240,6 @@ class MaskedPartySession(PartySession):
 
     @property
     def prepared(self) -> int:
-        """Prekeys left."""
         return self._prekeys.left
 
     def prepare(self, rounds: int) -> Exchange:
@@ -284,7 +283,6 @@ class MaskedCoordinatorSession(CoordinatorSession):
 
     @property
     def prepared(self) -> int:
-        """Rounds left in this set-up."""
         return self.memory.left
 
     def prepare(self, rounds: int) -> Exchange:

@@ -51,7 +51,6 @@ class Prepared:
 
     @property
     def rounds(self) -> int:
-        """Prekeys in all."""
         return len(self.seeds)
 
 
@@ -69,7 +68,6 @@ class PublicSetup:
 
     @property
     def places(self) -> tuple[int, ...]:
-        """Who takes part in this set-up."""
         return tuple(sorted(self.commitments))
 
 
@@ -95,7 +93,6 @@ class CoordinatorMemory:
 
     @property
     def left(self) -> int:
-        """Rounds left in this set-up."""
         return 0 if self._relayed is None else self._relayed.rounds - len(self._tags)
 
     @property

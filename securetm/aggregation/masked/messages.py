@@ -113,7 +113,6 @@ class Place:
     index: int
 
     def body(self) -> bytes:
-        """The bytes on the wire."""
         return self.epoch + self.tag + self.index.to_bytes(4, "big")
 
     def check(self, epoch: bytes, tag: bytes) -> None:
@@ -136,7 +135,6 @@ def longest_in_round(parties: int) -> tuple[int, int]:
 
 
 def read_place(reader: Reader) -> Place:
-    """Which prekey, which set-up, which round."""
     return Place(reader.take(HASH), reader.take(HASH), reader.number(4))
 
 
@@ -203,7 +201,6 @@ def _split(bundle: bytes) -> list[bytes]:
 
 
 def joined(shares: Sequence[int]) -> bytes:
-    """A bundle of these shares."""
     return b"".join(share.to_bytes(SHARE, "big") for share in shares)
 
 
@@ -215,21 +212,22 @@ def share_of(bundle: bytes, index: int, which: int) -> bytes:
 
 def share_hash(setup: bytes, dealer: int, holder: int, number: int, share: bytes) -> bytes:
     """The hash of a share, which its dealer sends to the coordinator."""
-    return _short(framed(Label.SHARE, setup, place_bytes(dealer, holder)) + number.to_bytes(2, "big") + share)
+    return short(framed(Label.SHARE, setup, place_bytes(dealer, holder)) + number.to_bytes(2, "big") + share)
 
 
 def bundle_hashes(setup: bytes, dealer: int, holder: int, bundle: bytes) -> bytes:
     """The hashes of all shares of a bundle, end to end."""
     start = framed(Label.SHARE, setup, place_bytes(dealer, holder))
-    return b"".join(_short(start + n.to_bytes(2, "big") + share) for n, share in enumerate(_split(bundle)))
+    return b"".join(short(start + n.to_bytes(2, "big") + share) for n, share in enumerate(_split(bundle)))
 
 
 def short_hash(hashes: bytes) -> bytes:
     """One hash for a bundle's hashes: holder and dealer must report the same."""
-    return _short(framed(Label.SHARES_HELD, hashes))
+    return short(framed(Label.SHARES_HELD, hashes))
 
 
-def _short(content: bytes) -> bytes:
+def short(content: bytes) -> bytes:
+    """SHA-256, cut to the length of hashes of shares."""
     return hashlib.sha256(content).digest()[:SHORT]
 
 

@@ -53,7 +53,6 @@ class ProductDecoded:
 
     @property
     def losses(self) -> Tensor:
-        """The reconstruction loss of each document."""
         return self.passed.losses
 
     def back(self) -> Tensor:
@@ -61,11 +60,9 @@ class ProductDecoded:
         return self.kernels.back(self.passed.back, self.topics)
 
     def only(self, rows: Tensor) -> Self:
-        """The entries of these documents."""
         return replace(self, shares=self.shares[rows], passed=self.passed.only(rows))
 
     def add_gradient(self, scale: Tensor, parts: dict[str, Any]) -> None:
-        """Adds the weighted gradients of topics and background."""
         self.kernels.add_outer(self.shares * scale[:, None], self.passed.back, parts["topics"])
         parts["background"].copy_(self.kernels.dense(scale[None], self.passed.after)[0])
 

@@ -59,7 +59,6 @@ class HashedWords:
 
     @property
     def cells(self) -> Array:
-        """The number of each word's cell."""
         return np.asarray(self.buckets * PARTS + self.parts)
 
 
@@ -227,7 +226,6 @@ class BucketSums:
 
     @property
     def size(self) -> int:
-        """Coordinates of the sum."""
         if self.open_buckets is None:
             return self.buckets
         return len(self.open_buckets) * (PARTS if self.stage == len(CUTS) else 1)
@@ -260,7 +258,6 @@ class BucketSearch:
     _precision: float = 0.0
 
     def take(self, answer: Answer) -> None:
-        """Takes the next opened sum."""
         cells, deviation = np.asarray(total_of(answer)["cells"], dtype=np.float64), max(answer.deviation, 1e-9)
         weight = _GAINS[self.stage] / deviation**2
         if self.stage == len(CUTS):
