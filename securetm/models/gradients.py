@@ -110,14 +110,7 @@ def optimiser_moments(optimiser: str, weights: Array) -> dict[str, Array]:
 
 
 def optimiser_step(
-    weights: Array,
-    gradient: Array,
-    count: float,
-    memory: State,
-    number: int,
-    rate: float,
-    beta1: float,
-    in_place: bool = False,
+    weights: Array, gradient: Array, count: float, memory: State, number: int, rate: float, beta1: float, in_place: bool = False
 ) -> tuple[Array, dict[str, Array]]:
     """Weights and moments after step `number` (1, 2, ...) along gradient / count. SGD has no moments."""
     if not memory:

@@ -25,7 +25,7 @@ import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import MOST_TOPICS, Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
-from securetm.data_classes import dataclass
+from securetm.data_classes import dataclass, replace
 from securetm.errors import BrokenPromise, Failed
 from securetm.models.batches import grouped
 from securetm.models.estimator import Count, Inside, Smoothing
@@ -413,15 +413,8 @@ class Moments(MixedTopics):
         """With `n_topics = 0`, also of a state with more than two topics."""
         if self.n_topics or "topics" not in state or not 2 <= len(state["topics"]) <= MOST_FOUND:
             return super().fits(state, words)
-        if not kept_fit(state, self.most_shown_topics, words):
-            return False
-        state = without_kept(state)
-        count = len(state["topics"])
-        like = {"topics": (count, words), "prevalence": (count,), "together": (count, count)}
-        real, whole = {**like, "spectrum": (min(_SHOWN, words),)}, {"beyond": (1,), "step": (1,)}
-        kinds = {**dict.fromkeys(real, "float64"), **dict.fromkeys(whole, "int64")}
-        found = {name: (array.shape, str(array.dtype)) for name, array in state.items()}
-        return found == {name: (shape, kinds[name]) for name, shape in {**real, **whole}.items()}
+        with_so_many = replace(self, n_topics=len(state["topics"]))
+        return kept_fit(state, self.most_shown_topics, words) and with_so_many.fits(without_kept(state), words)
 
     def topics(self, state: State) -> Array:
         if self.n_topics and len(state["topics"]) != self.n_topics:

@@ -370,7 +370,6 @@ def _draw_tables(topics: Array, draw_ends: Array, noise: Array, alpha: Array) ->
 # ---- the model --------------------------------------------------------------------------------------------------------------
 
 Sampler = Annotated[str, one_of("auto", "gibbs", "mh")]
-Priors = Annotated[str, one_of("fixed", "symmetric", "learned")]
 # Up to here a draw over all topics learns more in a second than proposals do. Held-out nats per word on 20 Newsgroups, by Gibbs
 # and by proposals, which had as much time or more: K = 50 -6.69 and -6.77, K = 200 -6.61 and -6.76, K = 1,000 -6.63 and -6.91.
 # The cost of a draw grows with the number of topics, and that of a proposal does not, so beyond it proposals are taken.
@@ -394,7 +393,7 @@ class LDA(Counting):
 
     sampler: Sampler = "auto"  # gibbs, or mh: both draw from the same distribution; auto: whichever learns faster
     cycles: Count = 1  # of mh: pairs of proposals for a token in a sweep
-    priors: Priors = "fixed"
+    priors: Annotated[str, one_of("fixed", "symmetric", "learned")] = "fixed"
 
     def read(self, documents: Any, words: int) -> SampledDocuments:
         """Each document's words and counts; every token is a draw. Behind noise, every slot is."""

@@ -60,15 +60,7 @@ def _digamma(x: float) -> float:
 
 @njit(cache=True, nogil=True)
 def settle(
-    first: int,
-    last: int,
-    bags: Bags,
-    chances: Array,
-    scale: Array,
-    alpha: float,
-    passes: int,
-    leanings: Array,
-    losses: Array,
+    first: int, last: int, bags: Bags, chances: Array, scale: Array, alpha: float, passes: int, leanings: Array, losses: Array
 ) -> None:
     """The E-step of documents `first` to `last`: each topic's scaled weight in the document, and minus the document's bound.
 

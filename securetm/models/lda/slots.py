@@ -71,14 +71,7 @@ def first_topics(first: int, last: int, draw_ends: Array, noise: Array, known: A
 
 @njit(cache=True, nogil=True)
 def draw_pieces(  # noqa: C901 - in one function: parted in four it took a fifth longer
-    first: int,
-    last: int,
-    layout: DrawLayout,
-    read: SlotWeights,
-    shared: SharedTopics,
-    noise: Array,
-    sweeps: int,
-    topics: Array,
+    first: int, last: int, layout: DrawLayout, read: SlotWeights, shared: SharedTopics, noise: Array, sweeps: int, topics: Array
 ) -> None:
     """Sweeps over pieces `first` to `last`, whose slots are those that were read.
 

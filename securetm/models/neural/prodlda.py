@@ -18,14 +18,7 @@ from securetm.models.estimator import Count, Positive
 from securetm.models.neural.cpu_kernels import FusedKernels, WordBatch, bags, with_embeddings
 from securetm.models.neural.decoders import Decoder, EmbeddedExperts, ProductOfExperts
 from securetm.models.neural.neural_model import NeuralTopicModel
-from securetm.models.public_knowledge import (
-    FREQUENCIES,
-    MOST_DIMENSIONS,
-    VECTORS,
-    PublicKnowledge,
-    public_fits,
-    without_public,
-)
+from securetm.models.public_knowledge import FREQUENCIES, MOST_DIMENSIONS, VECTORS, PublicKnowledge, public_fits, without_public
 from securetm.settings import one_of
 
 FULL, EMBEDDED = "full", "embedded"

@@ -126,12 +126,7 @@ def merge_words(answer: Answer) -> tuple[str, ...]:
 
 
 def choose_vocabulary(
-    words: Sequence[str],
-    documents: int,
-    frequencies: Array,
-    max_words: int,
-    min_df: float = 1,
-    max_df: float = 1.0,
+    words: Sequence[str], documents: int, frequencies: Array, max_words: int, min_df: float = 1, max_df: float = 1.0
 ) -> tuple[str, ...]:
     """The words kept, alphabetically: those in enough but not too many documents, of these the most frequent.
 
