@@ -10,12 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from securetm.compiled import njit
 from securetm.contracts import Array
 from securetm.corpus.blocks import HeldInBlocks
 from securetm.data_classes import dataclass
 from securetm.errors import CountsNotWhole, Mistake
 from securetm.extras import sparse
-from securetm.mechanisms.slot_bound_kernels import add_up
 from securetm.mechanisms.slot_noise import SlotNoise, shuffled
 
 KEPT = 16.0  # weights of a slot, on average, up to which they are stored; beyond it they are drawn again when they are needed
@@ -144,8 +144,16 @@ class PerturbedDocuments(HeldInBlocks):
         for begin in range(int(begins[first]), int(begins[last]), _SLOTS):
             end = min(begin + _SLOTS, int(begins[last]))
             rows = np.searchsorted(self.token_ends, np.arange(begin, end), side="right") - first
-            add_up(rows, *self.perturbed.between(begin, end), table)
+            _add_up(rows, *self.perturbed.between(begin, end), table)
         return sparse.csr_array(table)
+
+
+@njit(cache=True, nogil=True)
+def _add_up(documents: Array, ends: Array, ids: Array, weights: Array, out: Array) -> None:
+    """Adds each slot's weights to the row of its document."""
+    for slot in range(len(documents)):
+        for i in range(ends[slot], ends[slot + 1]):
+            out[documents[slot], ids[i]] += weights[i]
 
 
 def slots_of(documents: Any, secret: bytes) -> tuple[Array, Array]:

@@ -316,8 +316,6 @@ class Estimator(TopicModel):
     def __sklearn_is_fitted__(self) -> bool:
         return self._learned is not None
 
-    # ---- names of columns ----
-
     @property
     def n_features_in_(self) -> int:
         """The number of words that were learned from."""
@@ -335,8 +333,6 @@ class Estimator(TopicModel):
         """The name of each topic's column: `lda0`, `lda1`, ..."""
         name = type(self).__name__.lower()
         return np.array([f"{name}{topic}" for topic in range(len(self.components_))], dtype=object)
-
-    # ---- data frames ----
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """`transform="pandas"` makes `transform` return data frames, `"default"` arrays; None leaves it as it is."""

@@ -163,8 +163,6 @@ class FedNMF(ServerOptimiser, FactoredTopics):
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 50
 
-    # ---- contracts.TopicModel ----
-
     @property
     def starts_public(self) -> bool:
         return True
@@ -203,8 +201,6 @@ class FedNMF(ServerOptimiser, FactoredTopics):
     def frequencies(self, state: State) -> Array:
         """The mean of all topics: what else the parties' words are is not asked."""
         return self.topics(state).mean(axis=0)
-
-    # ---- for the query ----
 
     def split(self, weights: Array) -> tuple[Array, Array]:
         """Topics (topics x words) and the critic's weights, as views; the vocabulary's size follows from their number."""

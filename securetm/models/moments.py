@@ -339,9 +339,6 @@ _FOLDING = 100  # passes over a document, where its shares do not settle earlier
 _LEAST = 1e-12  # of a word in a topic
 
 
-# ---- the model -------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Moments(MixedTopics):
     """Topics that explain which words stand together in documents, learned in a single round.
@@ -363,8 +360,6 @@ class Moments(MixedTopics):
     @property
     def most_shown_topics(self) -> int:
         return self.n_topics or MOST_FOUND
-
-    # ---- contracts.TopicModel ----
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Random topics, which the first sum replaces by those that it leads to from there."""

@@ -239,8 +239,6 @@ class FactoredTopics(MixedTopics):
         sizes = np.append((1.0 - self.background) * sizes, self.background)
         return by_word, Completion(sizes, self.prior_words(state))
 
-    # ---- for the queries ----
-
     def read(self, documents: Any, words: int) -> BagDocuments:
         """The documents as lists of words and counts over a vocabulary of so many words."""
         return BagDocuments.from_counts(documents.counts, words)
@@ -309,8 +307,6 @@ class NMF(FactoredTopics):
     federated_rounds: ClassVar[int] = 50
     budget_defaults: ClassVar[Mapping[str, Any]] = {"alone": 0.5, "equal_rows": True}
     budget_rounds: ClassVar[int] = 5
-
-    # ---- contracts.TopicModel ----
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Random topics, from the public seed; no word is known to be more frequent than another."""

@@ -6,7 +6,7 @@ keeps it in its state, where estimates from noised answers read it. Parties do n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -171,3 +171,25 @@ def _seeds(rows: Array, most: int) -> Array:
 def row_sums(rows: Array) -> Array:
     """The sum of each row, column by column."""
     return product(rows, np.ones((rows.shape[1], 1)))[:, 0]
+
+
+_SEEDED_SHARP = 3.0  # the power of a cosine: a word is of the topics whose middles are far nearer than the others
+_OWN = 0.5  # a word nearer than that to a line of seeds makes no other topic
+
+
+def seeded_vectors(rows: Array, seeds: Sequence[Sequence[int]], topics: int) -> Array:
+    """Words x topics, of vectors of length 1 and the places of the seed words of each line.
+
+    The first topics are those of the lines, the others clusters of the words that are far from all seeds. A seed word is of its
+    own topics alone.
+    """
+    middles = np.stack([rows[list(line)].mean(axis=0) for line in seeds])
+    middles = of_length_one(middles)
+    rest = rows[product_transposed(rows, middles).max(axis=1) < _OWN]
+    middles = np.vstack([middles, clusters(rest, topics - len(seeds))]) if topics > len(seeds) else middles
+    near: Array = np.maximum(product_transposed(rows, middles), 0.0) ** _SEEDED_SHARP
+    for line in seeds:
+        near[list(line)] = 0.0
+    for topic, line in enumerate(seeds):
+        near[list(line), topic] = 1.0
+    return of_length_one(near)

@@ -161,9 +161,6 @@ def _cut_off(values: Array) -> Array:
     return np.trunc(_ROOM * values / _GRID) * _GRID
 
 
-# ---- the model -------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class SemanticTopics(MixedTopics):
     """Topics are clusters of documents whose embeddings are alike, each with the words of its documents.
@@ -190,8 +187,6 @@ class SemanticTopics(MixedTopics):
         super().__post_init__()
         problem = f"must leave a share for the embedding beside of_words, which is {self.of_words:g}"
         require(self.of_words + self.of_sizes < 1, type(self).__name__, "of_sizes", self.of_sizes, problem)
-
-    # ---- contracts.TopicModel ----
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Random directions, and all words alike in each topic."""
@@ -317,8 +312,6 @@ class SemanticTopics(MixedTopics):
     def findings(self, state: State) -> Mapping[str, Any]:
         """How many documents each topic has, behind the noise."""
         return {"documents_of_topics": np.round(state["sizes"]).astype(np.int64).tolist()}
-
-    # ---- for the query ----
 
     @property
     def shares_of_parts(self) -> Mapping[str, float]:

@@ -247,9 +247,6 @@ FIGURES = (
 )
 
 
-# ---- all figures of some topics ---------------------------------------------------------------------------------------
-
-
 RESAMPLES = 2_000
 _BLOCK = 1 << 22  # numbers that are drawn at once
 

@@ -298,8 +298,6 @@ class Counting(CountedTopics):
     def read(self, documents: Any, words: int) -> SampledDocuments:
         """The documents in the form that this model draws topics from, over a vocabulary of so many words."""
 
-    # ---- contracts.TopicModel ----
-
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """A state without counts: the first draws of each document, from the seed, make topics differ."""
         return {
@@ -354,8 +352,6 @@ class Counting(CountedTopics):
 
     def folding(self, state: State) -> tuple[Array, int]:
         return self.table(state).alpha, PASSES
-
-    # ---- for the query ----
 
     def table(self, state: State) -> CountTable:
         """The shared counts, clamped: a malicious coordinator may send negative or huge numbers."""

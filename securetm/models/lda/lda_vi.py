@@ -221,8 +221,6 @@ class VariationalLDA(CountedTopics):
     budget_rounds: ClassVar[int] = 3
     short_by_pairs: ClassVar[bool] = True
 
-    # ---- contracts.TopicModel ----
-
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Random counts, so that topics differ. The first sum replaces them."""
         counts = rng.gamma(_START, 1.0 / _START, (self.n_topics, len(vocabulary)))

@@ -45,7 +45,10 @@ def similarities(ones: Array, others: Array, words: int) -> Array:
     Only a topic's `words` heaviest words count. Two topics without any weight have 0. A topic and itself have exactly 1. The
     order of the two does not matter.
     """
-    return _compared(*_heaviest(ones, words), *_by_word(*_heaviest(others, words), ones.shape[1]), len(others))
+    (ends, columns, weights), theirs = _heaviest(ones, words), _heaviest(others, words)
+    by_word = sparse.csr_array((theirs[2], theirs[1], theirs[0]), shape=(len(others), ones.shape[1])).tocsc()
+    borders, topics = by_word.indptr.astype(np.int64), by_word.indices.astype(np.int64)  # the topics with each word
+    return _compared(ends, columns, weights, borders, topics, by_word.data, _masses(theirs[0], theirs[2]))
 
 
 def _heaviest(topics: Array, words: int) -> tuple[Array, Array, Array]:
@@ -68,12 +71,6 @@ def _heaviest_of(row: Array, words: int) -> Array:
     return some[above]
 
 
-def _by_word(ends: Array, columns: Array, weights: Array, vocabulary: int) -> tuple[Array, Array, Array, Array]:
-    """The transposed lists: the topics with each word and its weights; and each topic's total weight."""
-    turned = sparse.csr_array((weights, columns, ends), shape=(len(ends) - 1, vocabulary)).tocsc()
-    return turned.indptr.astype(np.int64), turned.indices.astype(np.int64), turned.data, _masses(ends, weights)
-
-
 @njit(cache=True, nogil=True)
 def _masses(ends: Array, weights: Array) -> Array:
     """Total weights, added in the order of `_compared`: in another order, a topic's similarity with itself would be below 1."""
@@ -86,16 +83,16 @@ def _masses(ends: Array, weights: Array) -> Array:
 
 @njit(cache=True, nogil=True)
 def _compared(
-    ends: Array, columns: Array, weights: Array, borders: Array, topics: Array, theirs: Array, masses: Array, others: int
+    ends: Array, columns: Array, weights: Array, borders: Array, topics: Array, theirs: Array, masses: Array
 ) -> Array:
     mine = _masses(ends, weights)
-    out = np.zeros((len(mine), others))
+    out = np.zeros((len(mine), len(masses)))
     for z in range(len(mine)):
         common = out[z]
         for i in range(ends[z], ends[z + 1]):
             for j in range(borders[columns[i]], borders[columns[i] + 1]):
                 common[topics[j]] += min(weights[i], theirs[j])
-        for y in range(others):
+        for y in range(len(masses)):
             if common[y] > 0.0:
                 common[y] /= mine[z] + masses[y] - common[y]
     return out
@@ -288,9 +285,6 @@ def _no_topics(whose: str, problem: str) -> Mistake:
     )
 
 
-# ---- the model --------------------------------------------------------------------------------------------------------
-
-
 N_TOPICS, ALL = "n_topics", "all"
 _OWN = "composed/"  # in the coordinator's state, before the name of the party whose model it is
 Merged = Annotated[str, one_of(N_TOPICS, ALL)]
@@ -348,8 +342,6 @@ class Matched(LDA):
         like |= {"weights": ((len(tables["counts"]),), np.float64)}
         like |= {"step": ((1,), np.int64), "seed": ((1,), np.uint64), "found": ((1,), np.int64)}
         return {name: (array.shape, array.dtype) for name, array in state.items()} == like
-
-    # ---- contracts.TopicModel ----
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """A state without counts: the first draws of each document, from the seed, make topics differ."""
@@ -444,8 +436,6 @@ class Matched(LDA):
         held = min(max(int(state["held"][0]), 1), self.most_topics) if "held" in state else len(state["counts"])
         counts = bounded(state["counts"][:held])
         return CountTable(counts, np.full(held, self.alpha), self.eta, int(state["step"][0]), int(state["seed"][0]))
-
-    # ---- training at a party ----
 
     def trained(self, start: CountTable, held: SampledDocuments, names: Array) -> Array:
         """Algorithm 1 from line 8: this party's table after a restart and `sweeps` local iterations."""

@@ -554,9 +554,6 @@ def log_likelihoods_of_sentences(
         out[d] = likelihood
 
 
-# ---- the model ---------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class SentenceDocuments(SampledDocuments):
     """Documents as sentences in reading order."""

@@ -23,9 +23,6 @@ Kernels = FusedKernels | TorchKernels
 Layers = dict[str, Tensor]
 
 
-# ---- a product of experts ------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class ProductOfExperts:
     """softmax(gain * layer norm(shares @ topics) + background)."""
@@ -109,9 +106,6 @@ class EmbeddedExperts:
         vectors = self.vectors.to(layers["topics"].dtype)
         background = layers["background"] + self.logs.to(vectors.dtype)
         return {"topics": kernels.back(layers["topics"], vectors), "background": background}
-
-
-# ---- a mixture -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

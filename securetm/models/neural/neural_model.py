@@ -109,8 +109,6 @@ class NeuralTopicModel(GradientModel):
         """Hidden units, topics, numbers of an embedding, whether words are read, and numbers of a topic if not one a word."""
         return self.hidden, self.n_topics, self.embedding_size, self.reads_words, 0
 
-    # ---- contracts.TopicModel ----
-
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Fresh weights from the rng, and the seed of all later document noise."""
         shape = NetworkShape(len(vocabulary), *self.sizes())
@@ -166,8 +164,6 @@ class NeuralTopicModel(GradientModel):
                 given, batch = torch.from_numpy(shares[rows]).to(kernels.device), bags(unseen.counts[rows], self.dtype)
                 out[rows] = -decoder.decode(layers, given, batch, kernels).losses.double().cpu().numpy()
         return out
-
-    # ---- for the queries ----
 
     def losses(self, state: State, counts: Any, keys: Array, embeddings: Array | None = None) -> NetworkLosses:
         """The losses of a batch. Their noise depends on (seed, step, key) only, not on who computes them."""

@@ -59,8 +59,6 @@ class ProdLDA(NeuralTopicModel):
         on = self._kernels.device
         return EmbeddedExperts(self.gain, self._vectors(state).to(on), torch.from_numpy(logs.astype(self.dtype)).to(on))
 
-    # ---- through frozen vectors ----
-
     @property
     def needs_public(self) -> bool:
         return self.decoder == EMBEDDED

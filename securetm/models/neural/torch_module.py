@@ -221,8 +221,6 @@ class TorchModule(GradientModel):
         object.__setattr__(self, "options", {name: _plain(value) for name, value in self.options.items()})
         object.__setattr__(self, "source", check_source(self.module, self.source))
 
-    # ---- contracts.TopicModel ----
-
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """The network's own first weights, drawn from a seed of the rng. A network that does not do its part is refused."""
         seed = rng.integers(0, 2**64, 1, dtype=np.uint64)
@@ -251,8 +249,6 @@ class TorchModule(GradientModel):
                 words = divided(network.decode(torch.from_numpy(shares[rows]).to(self._real))).numpy()
                 out[rows] = unseen.counts[rows].multiply(np.log(np.maximum(words, _LEAST))).sum(axis=1)
         return out
-
-    # ---- for the queries ----
 
     def losses_of(self, state: State, documents: Any) -> LossesAlone:
         return LossesAlone(self._network(state), self._inputs(documents), (int(state["seed"][0]), int(state["step"][0])))

@@ -111,9 +111,6 @@ _MEDIAN = 0.8  # of what is required of the mean, the part that is required of t
 _STAGES, _SWEEPS = 12, 30
 
 
-# ---- looking words up ------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class SummedWords:
     """One opened sum of words."""
