@@ -93,8 +93,6 @@ class PlainCoordinatorSession(CoordinatorSession):
 
 
 class PlainCoordinatorRound(CoordinatorExchange):
-    """The coordinator's half of one round."""
-
     def __init__(self, register: PinnedRoster, cohort: Cohort, terms: Terms) -> None:
         super().__init__(register)
         self._cohort, self._terms = cohort, terms

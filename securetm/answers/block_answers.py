@@ -112,7 +112,6 @@ class InThisProcess(Engine):
     workers: ClassVar[int] = 1
 
     def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
-        """The results, in the order of the tasks."""
         return map(work, tasks)
 
     def close(self) -> None:

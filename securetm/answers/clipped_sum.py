@@ -127,7 +127,6 @@ class ClippedRowSum:
         return whole.vector
 
     def blocks(self) -> Mapping[str, Array]:
-        """The sum, block by block."""
         return blocks_of(self.vector(), self.terms)
 
     def _owners(self, owners: Array) -> Array:

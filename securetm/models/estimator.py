@@ -67,8 +67,6 @@ class FitProgress:
 
 @dataclass(frozen=True)
 class LearnedState:
-    """The result of fitting."""
-
     state: State
     vocabulary: tuple[str, ...]
     history: tuple[FitProgress, ...] = field(default=())

@@ -36,7 +36,6 @@ class SeenLanguage:
 
 
 def language_seen(texts: Iterable[Any]) -> SeenLanguage:
-    """The language of the first texts."""
     first = list(islice((text for text in texts if isinstance(text, str)), _GLANCE))
     code = _read_as(first)
     return SeenLanguage(code, code != "" and all(_read_as(first[half::2]) == code for half in (0, 1)))

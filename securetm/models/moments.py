@@ -270,7 +270,6 @@ class PairSums:
 
     @property
     def beyond_chance(self) -> int:
-        """How many directions stand beyond noise and chance."""
         return int((self.spectrum > 1.0).sum())
 
 
@@ -435,7 +434,6 @@ class Moments(MixedTopics):
 
 
 def check_pairs(words: int) -> None:
-    """Refuses more words than a sum of all pairs takes."""
     if words > MOST_PAIRED:
         raise Failed(
             "the model moments counts every pair of words, and {words:,} words are more than the {most:,} that it takes",

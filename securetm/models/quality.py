@@ -22,7 +22,6 @@ def top_words(topics: Array, n: int = 10) -> Array:
 
 
 def named_topics(topics: Array, vocabulary: Sequence[str], n: int = 10) -> list[list[str]]:
-    """The heaviest words of each topic."""
     return [[vocabulary[word] for word in row] for row in top_words(topics, n)]
 
 

@@ -61,7 +61,6 @@ class TopicsOnDocuments:
 
     @cached_property
     def shares(self) -> Array:
-        """The topic weights of all documents."""
         return self.topics.shares(self.given.documents)
 
     @cached_property
@@ -275,20 +274,14 @@ def paired_difference(mine: Array, other: Array, words: Array, seed: int = 0) ->
     apart, words = np.asarray(mine, dtype=np.float64) - other, np.asarray(words, dtype=np.float64)
     if not words.sum() > 0 or not np.isfinite(apart).all():
         return Difference(*[float("nan")] * 4)
-    drawn = _resampled(apart, words, np.random.default_rng(seed))
+    rng, drawn, several = np.random.default_rng(seed), np.empty(RESAMPLES), max(1, _BLOCK // len(apart))
+    for first in range(0, RESAMPLES, several):
+        rows = rng.integers(0, len(apart), (min(several, RESAMPLES - first), len(apart)))
+        drawn[first : first + len(rows)] = apart[rows].sum(axis=1) / np.maximum(words[rows].sum(axis=1), 1e-12)
     low, high = np.quantile(drawn, (0.025, 0.975))
     beyond = min(np.count_nonzero(drawn <= 0), np.count_nonzero(drawn >= 0))
     chance = min(1.0, 2 * (beyond + 1) / (RESAMPLES + 1))
     return Difference(float(apart.sum() / words.sum()), float(low), float(high), chance)
-
-
-def _resampled(apart: Array, words: Array, rng: np.random.Generator) -> Array:
-    """The difference per word in each of many samples of the documents."""
-    found, several = np.empty(RESAMPLES), max(1, _BLOCK // len(apart))
-    for first in range(0, RESAMPLES, several):
-        rows = rng.integers(0, len(apart), (min(several, RESAMPLES - first), len(apart)))
-        found[first : first + len(rows)] = apart[rows].sum(axis=1) / np.maximum(words[rows].sum(axis=1), 1e-12)
-    return found
 
 
 FREQUENCIES = "word frequencies alone"
@@ -352,8 +345,6 @@ class Compared:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """All figures of some topics."""
-
     topics: JudgedTopics
     rows: tuple[Row, ...]
     compared: tuple[Compared, ...] = ()
@@ -371,7 +362,10 @@ def evaluate(topics: JudgedTopics, given: Given, stages: Stages | None = None) -
         stages.step(number)
     rows += list(_stable(topics, given))
     stages.step(len(FIGURES) + 2)
-    compared = tuple(_compared(judged)) if given.against is not None else ()
+    compared: tuple[Compared, ...] = ()  # of two models on the same documents: words that they predict, labels that they find
+    if given.against is not None:
+        other = TopicsOnDocuments(given.against, given)
+        compared = _compared_words(judged, other), _compared_labels(judged, other)
     stages.step(len(FIGURES) + 3)
     return Evaluation(topics, tuple(rows), compared)
 
@@ -391,7 +385,6 @@ def _row(figure: Figure, judged: TopicsOnDocuments, controls: list[TopicsOnDocum
 
 
 def has(need: str, judged: TopicsOnDocuments) -> bool:
-    """Whether this input of a figure is there."""
     given, documents = judged.given, judged.given.documents
     there: dict[str, Callable[[], bool]] = {
         "documents": lambda: documents is not None and len(documents) > 0,
@@ -440,15 +433,6 @@ def _stable(topics: JudgedTopics, given: Given) -> Iterator[Row]:
             continue
         beside = {several[0].name: measure(several) for several in drawn}
         yield Row(name, title, "0 to 1", "higher", FigureValue(measure(runs)), beside)
-
-
-def _compared(judged: TopicsOnDocuments) -> Iterator[Compared]:
-    """The differences of two models on the same documents: of words that they predict, and of labels that they find."""
-    given, against = judged.given, judged.given.against
-    assert against is not None
-    other = TopicsOnDocuments(against, given)
-    yield _compared_words(judged, other)
-    yield _compared_labels(judged, other)
 
 
 def _compared_words(judged: TopicsOnDocuments, other: TopicsOnDocuments) -> Compared:

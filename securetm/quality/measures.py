@@ -43,7 +43,6 @@ class Classified:
 
     @property
     def right(self) -> Array:
-        """Whether each document got its label."""
         return np.asarray(self.labels == self.said)
 
     @property

@@ -77,7 +77,14 @@ class MemoryFile:
         """What SEAL writes of an object, whose form without compression has `size` bytes."""
         thing.save(self.path)
         whole = os.pread(self.number, 2 * size + 4096, 0)
-        return _unpacked(whole[5], whole[16:], size)
+        how, content = whole[5], whole[16:]
+        if how == 0:
+            return content
+        if how == 1:
+            return zlib.decompress(content)
+        from pyarrow import Codec
+
+        return bytes(Codec("zstd").decompress(content, size))
 
 
 @contextmanager
@@ -90,16 +97,6 @@ def memory_file() -> Iterator[MemoryFile]:
         os.close(number)
         if path:
             os.unlink(path)
-
-
-def _unpacked(how: int, content: bytes, size: int) -> bytes:
-    if how == 0:
-        return content
-    if how == 1:
-        return zlib.decompress(content)
-    from pyarrow import Codec
-
-    return bytes(Codec("zstd").decompress(content, size))
 
 
 @lru_cache(maxsize=1)

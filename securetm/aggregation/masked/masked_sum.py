@@ -286,7 +286,6 @@ class MaskedCoordinatorSession(CoordinatorSession):
         return self.memory.left
 
     def prepare(self, rounds: int) -> Exchange:
-        """Carries one set-up."""
         return MaskedCoordinatorSetup(self.register, self._policy, _asked(rounds), self.memory.store, self.memory.adopt)
 
     def round(

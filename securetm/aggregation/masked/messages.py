@@ -116,7 +116,6 @@ class Place:
         return self.epoch + self.tag + self.index.to_bytes(4, "big")
 
     def check(self, epoch: bytes, tag: bytes) -> None:
-        """Refuses what is of another set-up or of another round."""
         if self.epoch != epoch:
             raise WrongSetup()
         if self.tag != tag:
@@ -163,7 +162,6 @@ def vector_hash(vector: Message) -> bytes:
 
 
 def read_header(message: Message, sender: str, versions: Collection[int] = (VERSION,)) -> Header:
-    """The signed header of a masked vector."""
     reader = Reader(message, sender, Kind.MASKED, versions=versions)
     return Header(reader.number(2), read_place(reader), reader.take(SALT), reader.take(HASH))
 

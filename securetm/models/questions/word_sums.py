@@ -113,8 +113,6 @@ _STAGES, _SWEEPS = 12, 30
 
 @dataclass(frozen=True)
 class SummedWords:
-    """One opened sum of words."""
-
     cells: Array
     deviation: float  # of the noise in each cell
     heard: Array  # which candidates were open
@@ -214,8 +212,6 @@ def share_of_documents(weights: Array, documents: int) -> Array:
 
 @dataclass(frozen=True)
 class Searched:
-    """What one search says of each candidate."""
-
     weights: Array  # 0 where noise alone may have made it
     stand: Array  # by how many deviations it stands out, when what was found is taken away
 
