@@ -180,7 +180,7 @@ class CountTable:
 
     def facts(self, old: Assignments, shared: Array) -> RoundFacts:
         """The facts of this round for a kernel that reads the table in the form `shared`."""
-        of_documents = (self.noise(old.names), old.known(), old.counted(self.step))
+        of_documents = (self.noise(old.names), old.known(), old.steps == self.step - 1)  # counted, a round before
         return RoundFacts(*of_documents, shared, self.totals, self.alpha, self.eta, self.eta * self.words)
 
 
@@ -213,10 +213,6 @@ class Assignments:
 
     def known(self) -> Array:
         return self.steps != NEVER
-
-    def counted(self, step: int) -> Array:
-        """Which documents are in that step's table: those that gave their counts a round before."""
-        return self.steps == step - 1
 
     def keep(self, memory: Memory, fresh: Assignments) -> None:
         """Stores the fresh topics in the party's memory, and keeps those of documents that took no part this time."""

@@ -23,7 +23,7 @@ from securetm.models.estimator import Count, Finite, Fraction, Positive
 from securetm.models.given_documents import check_embeddings
 from securetm.models.gradients import GradientModel, optimiser_moments, optimiser_step
 from securetm.models.neural.cpu_kernels import FusedKernels, WordBatch, bags
-from securetm.models.neural.decoders import Decoder
+from securetm.models.neural.decoders import Decoder, ProductOfExperts
 from securetm.models.neural.network import DocumentNoise, NetworkLosses, NetworkShape, Prior, encode
 from securetm.models.neural.torch_kernels import TorchKernels, arithmetic
 from securetm.settings import one_of
@@ -103,7 +103,7 @@ class NeuralTopicModel(GradientModel):
 
     def decoding(self, state: State) -> Decoder:
         """How topic shares become probabilities of words."""
-        raise NotImplementedError
+        return ProductOfExperts(self.gain)
 
     def sizes(self) -> tuple[int, int, int, bool, int]:
         """Hidden units, topics, numbers of an embedding, whether words are read, and numbers of a topic if not one a word."""

@@ -16,7 +16,7 @@ from securetm.contracts import Array, Public, State
 from securetm.data_classes import dataclass
 from securetm.models.estimator import Count, Positive
 from securetm.models.neural.cpu_kernels import FusedKernels, WordBatch, bags, with_embeddings
-from securetm.models.neural.decoders import Decoder, EmbeddedExperts, ProductOfExperts
+from securetm.models.neural.decoders import Decoder, EmbeddedExperts
 from securetm.models.neural.neural_model import NeuralTopicModel
 from securetm.models.public_knowledge import FREQUENCIES, MOST_DIMENSIONS, VECTORS, PublicKnowledge, public_fits, without_public
 from securetm.settings import one_of
@@ -53,7 +53,7 @@ class ProdLDA(NeuralTopicModel):
 
     def decoding(self, state: State) -> Decoder:
         if not self.needs_public:
-            return ProductOfExperts(self.gain)
+            return super().decoding(state)
         frequencies = state.get(FREQUENCIES)
         logs = np.zeros(len(state[VECTORS])) if frequencies is None else np.log(frequencies)
         on = self._kernels.device

@@ -121,7 +121,19 @@ def merge_words(answer: Answer) -> tuple[str, ...]:
     """The union of the parties' words, alphabetically. Refuses a bad list, and names its party."""
     union: set[str] = set()
     for party, blocks in sorted(answer.each.items()):
-        union |= _words_of(party, blocks["words"])
+        values = blocks["words"]
+        if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer) or np.any((values < -128) | (values > 255)):
+            raise BadWordList(party, "is not a list of bytes")
+        if (lines := int(np.count_nonzero(values == ord("\n"))) + 1) > MOST_WORDS:  # before they are decoded
+            raise BadWordList(party, f"has {lines} words where at most {MOST_WORDS} are accepted")
+        try:
+            words = values.astype(np.uint8).tobytes().decode("utf-8").split("\n") if len(values) else []
+        except UnicodeDecodeError as error:
+            raise BadWordList(party, f"is not UTF-8 at byte {error.start}") from None
+        for number, word in enumerate(words, start=1):
+            if not sendable(word):
+                raise BadWordList(party, f"has a word, number {number}, that is empty, too long or not printable")
+        union.update(words)
     return tuple(sorted(union))
 
 
@@ -140,22 +152,6 @@ def choose_vocabulary(
     if not kept:
         raise EmptyVocabulary(len(words), str(min_df), str(max_df))
     return tuple(sorted(word for _, word in kept[:max_words]))
-
-
-def _words_of(party: str, values: Array) -> set[str]:
-    """One party's words, decoded from untrusted bytes."""
-    if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer) or np.any((values < -128) | (values > 255)):
-        raise BadWordList(party, "is not a list of bytes")
-    if (lines := int(np.count_nonzero(values == ord("\n"))) + 1) > MOST_WORDS:  # before they are decoded
-        raise BadWordList(party, f"has {lines} words where at most {MOST_WORDS} are accepted")
-    try:
-        words = values.astype(np.uint8).tobytes().decode("utf-8").split("\n") if len(values) else []
-    except UnicodeDecodeError as error:
-        raise BadWordList(party, f"is not UTF-8 at byte {error.start}") from None
-    for number, word in enumerate(words, start=1):
-        if not sendable(word):
-            raise BadWordList(party, f"has a word, number {number}, that is empty, too long or not printable")
-    return set(words)
 
 
 def sendable(word: str) -> bool:
