@@ -79,8 +79,9 @@ def check_additive(model: TopicModel) -> None:
         terms = np.abs(apart).sum(axis=0)
         allowed = _ROUNDING * unit * np.maximum(terms, 0.1 * terms.max(initial=0.0))
         if not (np.abs(whole - apart.sum(axis=0)) <= allowed).all():
-            kind = "the answer about all documents is not the sum of the answers about parts of them"
-            raise CouplesDocuments(type(model).__name__, kind)
+            raise CouplesDocuments(
+                type(model).__name__, "the answer about all documents is not the sum of the answers about parts of them"
+            )
 
 
 def _answer(query: Query, documents: Any, radius: float) -> Array:
