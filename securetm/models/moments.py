@@ -332,6 +332,7 @@ def _together(even: Array, topics: Array, prevalence: Array) -> Array:
     return np.round(found / np.maximum(np.outer(prevalence, prevalence), _TINY), 3)
 
 
+Topics = Annotated[int, within(0, MOST_TOPICS)]
 MOST_FOUND = 100  # topics, where their number follows from the noise
 _SHOWN = 50  # eigenvalues that are kept
 _FOLDING = 100  # passes over a document, where its shares do not settle earlier
@@ -345,9 +346,7 @@ class Moments(MixedTopics):
     With `n_topics = 0` there are as many topics as the sum shows beyond noise and chance, at least 2.
     """
 
-    n_topics: Annotated[int, within(0, MOST_TOPICS)] = (
-        50  # of the shared model; 0: as many as stand beyond the noise, up to 100
-    )
+    n_topics: Topics = 50  # of the shared model; 0: as many as stand beyond the noise, up to 100
     alpha: Smoothing = 0.1  # of the symmetric Dirichlet prior of a document's topics
     alone: Inside = 0.2  # the share of a document's squared row that says which words it holds; the rest says which two
     passes: Count = 60  # over the topics

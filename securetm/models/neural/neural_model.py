@@ -68,6 +68,7 @@ def _add_squares(total: Array, row: Array, means: Array) -> None:
         total[v] += (row[v] - means[v]) * (row[v] - means[v])
 
 
+Device = Annotated[str, one_of("auto", "cpu", "cuda")]
 _HIDDEN, _NORMAL, _THETA = 0, 1, 2  # the streams of a document's noise
 _CHUNK = 512  # documents at a time in `infer` and `log_likelihood`, so that memory does not grow with the corpus
 
@@ -89,9 +90,7 @@ class NeuralTopicModel(GradientModel):
     word_spread: Positive = 0.05  # deviation of every word's weights over the topics, restored after each step
     relevance: float = 0.2  # how much of the background counts for a topic's words
     background_rate: Finite = 1.0  # length of a step of the background, in steps of other weights
-    device: Annotated[str, one_of("auto", "cpu", "cuda")] = (
-        "auto"  # cpu, cuda, or auto: a GPU where there is one, and the CPU under a budget
-    )
+    device: Device = "auto"  # cpu, cuda, or auto: a GPU where there is one, and the CPU under a budget
     equal_words: ClassVar[bool] = True  # whether every word has the deviation `word_spread`; else at most that
     # A round's batch is all parties' batches together, so a federation steps further than one machine would.
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20, "learning_rate": 5e-3}

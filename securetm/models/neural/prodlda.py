@@ -22,6 +22,7 @@ from securetm.models.public_knowledge import FREQUENCIES, MOST_DIMENSIONS, VECTO
 from securetm.settings import one_of
 
 FULL, EMBEDDED = "full", "embedded"
+DecoderName = Annotated[str, one_of(FULL, EMBEDDED)]
 _LENGTH = 4.0  # of what a document's words give in the space of the vectors
 
 
@@ -42,9 +43,7 @@ class ProdLDA(NeuralTopicModel):
     word_spread: Positive = 0.2  # largest deviation of a word's weights over the topics, restored after each step
     relevance: float = 0.5  # how much of the background counts for a topic's words
     learning_rate: Positive = 5e-3  # of a step
-    decoder: Annotated[str, one_of(FULL, EMBEDDED)] = (
-        FULL  # full: a weight for each word in each topic; embedded: through frozen public word vectors
-    )
+    decoder: DecoderName = FULL  # full: a weight for each word in each topic; embedded: through frozen public word vectors
     name: ClassVar[str] = "prodlda"
     equal_words: ClassVar[bool] = False
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20, "batch": 64}
