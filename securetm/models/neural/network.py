@@ -106,22 +106,18 @@ class Encoding:
 
 def encode(layers: Layers, batch: WordBatch, kernels: Kernels, mask: Tensor | None) -> Encoding:
     """Topic means and log-variances of a batch; without a mask nothing is dropped."""
-    one, first = kernels.activate(_first(layers, batch, kernels))
+    if "embedding" not in layers:
+        entered = kernels.embed(batch, layers["words"], layers["words_bias"])
+    else:
+        entered = kernels.dense(_embeddings(batch, kernels), layers["embedding"], layers["words_bias"])
+        if "words" in layers:
+            entered.add_(kernels.embed(batch, layers["words"], torch.zeros_like(layers["words_bias"])))
+    one, first = kernels.activate(entered)
     two, second = kernels.activate(kernels.dense(one, layers["inner"], layers["inner_bias"]))
     two = two if mask is None else two.mul_(mask)
     head = kernels.dense(two, layers["head"], layers["head_bias"])
     normal, rates = kernels.normalise(_halves(head))
     return Encoding((first, second), (one, two), normal.view(head.shape), rates)
-
-
-def _first(layers: Layers, batch: WordBatch, kernels: Kernels) -> Tensor:
-    """What comes out of the first layer: of words, of embeddings, or of both."""
-    if "embedding" not in layers:
-        return kernels.embed(batch, layers["words"], layers["words_bias"])
-    of_embeddings = kernels.dense(_embeddings(batch, kernels), layers["embedding"], layers["words_bias"])
-    if "words" not in layers:
-        return of_embeddings
-    return of_embeddings.add_(kernels.embed(batch, layers["words"], torch.zeros_like(layers["words_bias"])))
 
 
 def _embeddings(batch: WordBatch, kernels: Kernels) -> Tensor:
