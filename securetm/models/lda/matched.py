@@ -440,21 +440,23 @@ class Matched(LDA):
     def trained(self, start: CountTable, held: SampledDocuments, names: Array) -> Array:
         """Algorithm 1 from line 8: this party's table after a restart and `sweeps` local iterations."""
         step = start.step * (self.sweeps + 1)
-        # A first topic of every draw, by the probability of its words under the composed model; in the first round uniform.
-        filled = np.flatnonzero(start.counts.sum(axis=1) > 0)
-        firm = shares(start.counts[filled]) * _FIRM
-        if not len(filled):
-            filled, firm = np.arange(start.topics), np.full(start.counts.shape, _FIRM / max(start.words, 1))
-        unknown = Assignments.remembered({}).recall(held.draw_ends, names)
-        table = CountTable(firm, np.full(len(filled), _EVEN), start.eta, step, start.seed)
-        topics = filled.astype(np.uint16)[held.redrawn(table, unknown, 1, self.threads)]
-        old = Assignments(names, np.full(len(held), step), held.draw_ends, topics)
+        old = Assignments(names, np.full(len(held), step), held.draw_ends, self._restarted(start, held, names, step))
         for _ in range(self.sweeps):
             step += 1
             table = CountTable(held.counted(old.topics, start), start.alpha, start.eta, step, start.seed)
             topics = held.redrawn(table, old, 1, self.threads)
             old = Assignments(names, np.full(len(held), step), held.draw_ends, topics)
         return held.counted(old.topics, start)
+
+    def _restarted(self, start: CountTable, held: SampledDocuments, names: Array, step: int) -> Array:
+        """A first topic of every draw, by the probability of its words under the composed model; in the first round uniform."""
+        filled = np.flatnonzero(start.counts.sum(axis=1) > 0)
+        firm = shares(start.counts[filled]) * _FIRM
+        if not len(filled):
+            filled, firm = np.arange(start.topics), np.full(start.counts.shape, _FIRM / max(start.words, 1))
+        unknown = Assignments.remembered({}).recall(held.draw_ends, names)
+        table = CountTable(firm, np.full(len(filled), _EVEN), start.eta, step, start.seed)
+        return filled.astype(np.uint16)[held.redrawn(table, unknown, 1, self.threads)]
 
 
 @dataclass(frozen=True)
