@@ -40,7 +40,6 @@ class PlainSum(Aggregation):
     channel: ClassVar[str] = "answer"
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
-        """Nothing is claimed."""
         return frozenset()
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
@@ -54,7 +53,6 @@ class PlainSum(Aggregation):
         return len(cohort.members) * float(np.finfo(np.float32 if terms.bits == 32 else np.float64).eps)
 
     def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> PlainPartySession:
-        """A party's session; it remembers nothing."""
         return PlainPartySession(me, roster)
 
     def remaining(self, cohort: Cohort, joined: int) -> int:
@@ -66,7 +64,6 @@ class PlainSum(Aggregation):
         return (terms.size * terms.bits // 8 if terms is not None else 0), 0
 
     def coordinator(self, roster: Roster, store: Store) -> PlainCoordinatorSession:
-        """The coordinator's session; it learns every vector."""
         return PlainCoordinatorSession(PinnedRoster(roster))
 
 
@@ -92,13 +89,10 @@ class PlainCoordinatorSession(CoordinatorSession):
     def round(
         self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None, surplus: Sequence[bytes] = ()
     ) -> Exchange:
-        """Collects one vector from each party of the cohort."""
         return self.begun(cohort, PlainCoordinatorRound(self.register, cohort, terms))
 
 
 class PlainCoordinatorRound(CoordinatorExchange):
-    """The coordinator's half of one round."""
-
     def __init__(self, register: PinnedRoster, cohort: Cohort, terms: Terms) -> None:
         super().__init__(register)
         self._cohort, self._terms = cohort, terms

@@ -48,22 +48,17 @@ def whole_numbers(parts: Sequence[Array], reach: int, into: Array, grid: float =
     for part in map(np.ravel, parts):
         for start in range(0, part.size, _AT_ONCE):
             piece = part[start : start + _AT_ONCE]
-            into[at : at + piece.size], wrong = _whole(piece, reach, grid)
-            at, changed = at + piece.size, changed + wrong
+            if piece.dtype.kind == "f":
+                numbers = np.isfinite(piece)
+                changed += int((~numbers).sum())
+                with np.errstate(over="ignore"):  # what is then infinite is clamped
+                    piece = np.rint(np.where(numbers, piece, 0.0).astype(np.float64) / grid)
+            if piece.max() > reach or piece.min() < -reach:
+                changed += int(np.count_nonzero((piece > reach) | (piece < -reach)))
+                piece = np.clip(piece, -reach, reach)
+            into[at : at + piece.size] = piece
+            at += piece.size
     return changed
-
-
-def _whole(piece: Array, reach: int, grid: float) -> tuple[Array, int]:
-    changed = 0
-    if piece.dtype.kind == "f":
-        numbers = np.isfinite(piece)
-        changed += int((~numbers).sum())
-        with np.errstate(over="ignore"):  # what is then infinite is clamped
-            piece = np.rint(np.where(numbers, piece, 0.0).astype(np.float64) / grid)
-    if piece.max() > reach or piece.min() < -reach:
-        changed += int(np.count_nonzero((piece > reach) | (piece < -reach)))
-        piece = np.clip(piece, -reach, reach)
-    return piece, changed
 
 
 def unpack_vector(message: Message, terms: Terms, sender: str) -> dict[str, Array]:

@@ -112,7 +112,6 @@ class InThisProcess(Engine):
     workers: ClassVar[int] = 1
 
     def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
-        """The results, in the order of the tasks."""
         return map(work, tasks)
 
     def close(self) -> None:
@@ -218,15 +217,16 @@ class SoundRows:
         owners = self._owners(rows)
         if self.terms.at_once or len(owners) < 2:
             raise whole
-        one, other = (np.sort(np.concatenate(half)) for half in _halves(owners))
+        one, other = (np.sort(np.concatenate(half)) for half in (owners[: len(owners) // 2], owners[len(owners) // 2 :]))
         return self._of_others(one).plus(self._of_others(other))
 
     def _failing(self, owners: Sequence[Array]) -> list[Array]:
         """The documents of each owner whose documents fail, of owners that fail together."""
         if len(owners) == 1:
             return list(owners)
-        halves = [half for half in _halves(owners) if isinstance(self._tried(np.sort(np.concatenate(half))), Exception)]
-        return [one for half in halves for one in self._failing(half)]
+        halves = owners[: len(owners) // 2], owners[len(owners) // 2 :]
+        failing = [half for half in halves if isinstance(self._tried(np.sort(np.concatenate(half))), Exception)]
+        return [one for half in failing for one in self._failing(half)]
 
     def _tried(self, rows: Array, *, keep: bool = False) -> PartialSum | Exception:
         """The sum over these documents, or how it failed. A trial, and a sum that failed, leave nothing behind."""
@@ -236,7 +236,10 @@ class SoundRows:
             found: PartialSum | Exception = self.answered(some, memory, self.rng)
         except Exception as problem:  # noqa: BLE001 - what a document makes of a model's arithmetic, or of a user's own code
             found = problem
-            self._noted.setdefault(type(problem).__name__, _noted(problem))
+            steps = reversed(traceback.extract_tb(problem.__traceback__)[-3:])
+            where = " <- ".join(f"{step.filename}:{step.lineno}" for step in steps)
+            name = type(problem).__name__
+            self._noted.setdefault(name, RowFailure(name, str(problem), where))
         if keep and isinstance(found, PartialSum):
             self.memory.clear()
             self.memory.update(memory)
@@ -251,14 +254,3 @@ class SoundRows:
         persons = self.documents.persons[rows]
         order = np.argsort(persons, kind="stable")
         return np.split(rows[order], np.flatnonzero(np.diff(persons[order])) + 1)
-
-
-def _noted(problem: Exception) -> RowFailure:
-    steps = traceback.extract_tb(problem.__traceback__)[-3:]
-    where = " <- ".join(f"{step.filename}:{step.lineno}" for step in reversed(steps))
-    return RowFailure(type(problem).__name__, str(problem), where)
-
-
-def _halves(owners: Sequence[Array]) -> Iterator[Sequence[Array]]:
-    middle = len(owners) // 2
-    return iter((owners[:middle], owners[middle:]))

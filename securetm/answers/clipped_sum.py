@@ -127,7 +127,6 @@ class ClippedRowSum:
         return whole.vector
 
     def blocks(self) -> Mapping[str, Array]:
-        """The sum, block by block."""
         return blocks_of(self.vector(), self.terms)
 
     def _owners(self, owners: Array) -> Array:
@@ -136,8 +135,7 @@ class ClippedRowSum:
             return owners
         if self._persons is None:
             raise NoPersons()
-        people: Array = self._persons[owners]
-        return people
+        return self._persons[owners]
 
     def _meet(self, owners: Array) -> None:
         """Refuses an owner whose rows were added before: each call bounds them alone, and two bounded rows exceed the bound."""

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """One mechanism on a question's route."""
-
     mechanism: Mechanism
     before: Terms
     after: Terms
@@ -119,7 +117,6 @@ class Route:
         return documents
 
     def on_rows(self, rows: Rows) -> Rows:
-        """Rows after every step."""
         for step in self.steps:
             rows = step.mechanism.on_rows(rows, step.before)
         return rows

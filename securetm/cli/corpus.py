@@ -170,7 +170,7 @@ def seeds(
     import numpy as np
 
     from securetm.corpus.word_vectors import read_vectors
-    from securetm.models.seeded_words import seeded_vectors
+    from securetm.models.public_knowledge import seeded_vectors
     from securetm.plans.schema import TokeniserChoice, VocabularyChoice
     from securetm.reports.files import check_writable, write_report
 

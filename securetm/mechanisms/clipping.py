@@ -36,7 +36,6 @@ class Clip(Mechanism):
         return replace(terms, l2=l2, linf=min(terms.linf, l2), l1=min(terms.l1, l2 * terms.size**0.5))
 
     def row_radius(self, terms: Terms) -> float:
-        """The l2 norm that rows are clipped to where they are summed."""
         return min(self.radius, terms.l2) if self._concerns(terms) else INF
 
     def _concerns(self, terms: Terms) -> bool:

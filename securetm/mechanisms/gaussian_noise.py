@@ -41,7 +41,6 @@ class RoundedGaussian(AddedNoise):
         check_positive(self, "noise_multiplier")
 
     def noise(self, terms: Terms, cohort: Cohort) -> Sampler:
-        """A Gaussian, rounded."""
         return rounded_gaussian(multiplier_of(self, terms) * terms.l2)
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:
@@ -85,7 +84,6 @@ class CentralNoise(RoundedGaussian):
         return claims_against({"model reader": others, "party": others - 1})
 
     def total_deviation(self, terms: Terms) -> float:
-        """The standard deviation of the noise in the opened total, in the units of the vector that parties send."""
         return rounded_gaussian(multiplier_of(self, terms) * terms.l2).deviation if self.adds(terms) else 0.0
 
     def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:

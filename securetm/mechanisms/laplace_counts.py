@@ -73,7 +73,6 @@ class LaplaceCounts(Mechanism):
 
     @property
     def drawn_epsilon(self) -> float:
-        """All of its epsilon."""
         return self.epsilon
 
     def law(self, words: int) -> SlotNoise:

@@ -31,7 +31,6 @@ class DiscreteLaplaceNoise(PartyNoise):
         check_positive(self, "epsilon")
 
     def bound(self, terms: Terms) -> float:
-        """The l1 bound."""
         return terms.l1
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
@@ -42,7 +41,6 @@ class DiscreteLaplaceNoise(PartyNoise):
         return done
 
     def noise(self, terms: Terms, cohort: Cohort) -> Sampler:
-        """Discrete Laplace noise."""
         return discrete_laplace(terms.l1 / self.epsilon)
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:

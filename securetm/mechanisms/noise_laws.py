@@ -46,7 +46,6 @@ class CumulativeTable:
 
     @property
     def outcomes(self) -> int:
-        """How many there are."""
         return len(self.high) + 1
 
     def bound(self, i: int) -> int:
@@ -327,7 +326,8 @@ def staircase(shape: int, scale: float) -> Staircase:
     spread = math.sqrt(scale) if shape == POISSON else scale
     bits = math.frexp(spread / 64)[1] - 1
     count = math.ceil(_REACH[shape] * spread / (1 << bits)) + 1
-    edges = _weights(np.arange(-count, count + 1) * (1 << bits), shape, scale)  # weights fall on both sides of 0
+    places = range(-count << bits, (count << bits) + 1, 1 << bits)
+    edges = np.array([density(place, shape, scale) for place in places])  # weights fall on both sides of 0
     upper, lower = np.maximum(edges[1:], edges[:-1]) * (1 + _SAFE), np.minimum(edges[1:], edges[:-1]) * (1 - _SAFE)
     height = math.floor(((1 << BLOCK_BITS) - 2 * count - 1) / upper.sum())
     stairs = np.floor(upper * height).astype(np.int64) + 1
@@ -347,10 +347,6 @@ def _layout(stairs: Array, floors: Array, bits: int) -> tuple[Array, int, Array,
     bounds = (ends - 1).astype(np.uint64)
     guide, shift = guide_of(bounds, ((1 << BLOCK_BITS) - sure - 1).bit_length())
     return slots, sure, bounds, whole * size - (ends - tops), guide, shift
-
-
-def _weights(values: Array, shape: int, scale: float) -> Array:
-    return np.array([density(value, shape, scale) for value in values.tolist()])
 
 
 def _exact_weight(value: int, shape: int, scale: Decimal) -> Decimal:

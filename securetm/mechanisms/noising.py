@@ -140,8 +140,7 @@ def sampled(event: DpEvent, terms: Terms) -> DpEvent:
 
 def multiplier_of(mechanism: Any, terms: Terms) -> float:
     """The deviation of the noise over the bound on a row: this question's own, or else the mechanism's."""
-    own: float = mechanism.noise_multiplier
-    return terms.multiplier or own
+    return terms.multiplier or mechanism.noise_multiplier
 
 
 def gaussian_answer(noise_multiplier: float, terms: Terms) -> DpEvent:

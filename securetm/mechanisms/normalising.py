@@ -19,7 +19,6 @@ class TopicWise(Mechanism):
     """Divides each topic's weights by their sum. A topic without weight stays zero. Other vectors pass."""
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
-        """The same terms with real numbers."""
         return replace(terms, domain=Domain.REAL) if _concerns(terms) else terms
 
     def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:

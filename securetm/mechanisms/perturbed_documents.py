@@ -10,12 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from securetm.compiled import njit
 from securetm.contracts import Array
 from securetm.corpus.blocks import HeldInBlocks
 from securetm.data_classes import dataclass
 from securetm.errors import CountsNotWhole, Mistake
 from securetm.extras import sparse
-from securetm.mechanisms.slot_bound_kernels import add_up
 from securetm.mechanisms.slot_noise import SlotNoise, shuffled
 
 KEPT = 16.0  # weights of a slot, on average, up to which they are stored; beyond it they are drawn again when they are needed
@@ -122,7 +122,11 @@ class PerturbedDocuments(HeldInBlocks):
         lengths = np.diff(self.token_ends, prepend=0)[wanted]
         ends = np.cumsum(lengths).astype(np.int64)
         slots = np.arange(int(lengths.sum())) + np.repeat(self.token_ends[wanted] - ends, lengths)
-        sentence_ends = None if self.sentence_ends is None else _kept_ends(self.sentence_ends, slots, len(self.perturbed))
+        sentence_ends = None
+        if self.sentence_ends is not None:
+            last = np.zeros(len(self.perturbed), dtype=bool)  # whether a slot is a sentence's last one
+            last[np.asarray(self.sentence_ends) - 1] = True
+            sentence_ends = np.flatnonzero(last[slots]) + 1
         numbers = None if self.block_numbers is None else self.block_numbers[wanted]
         taken = self.perturbed.taken(slots)
         return type(self)(taken, self.vocabulary, self.keys[wanted], ends, sentence_ends, block_numbers=numbers)
@@ -140,8 +144,16 @@ class PerturbedDocuments(HeldInBlocks):
         for begin in range(int(begins[first]), int(begins[last]), _SLOTS):
             end = min(begin + _SLOTS, int(begins[last]))
             rows = np.searchsorted(self.token_ends, np.arange(begin, end), side="right") - first
-            add_up(rows, *self.perturbed.between(begin, end), table)
+            _add_up(rows, *self.perturbed.between(begin, end), table)
         return sparse.csr_array(table)
+
+
+@njit(cache=True, nogil=True)
+def _add_up(documents: Array, ends: Array, ids: Array, weights: Array, out: Array) -> None:
+    """Adds each slot's weights to the row of its document."""
+    for slot in range(len(documents)):
+        for i in range(ends[slot], ends[slot + 1]):
+            out[documents[slot], ids[i]] += weights[i]
 
 
 def slots_of(documents: Any, secret: bytes) -> tuple[Array, Array]:
@@ -166,10 +178,3 @@ def canonical(counts: Any) -> Any:
     if table.nnz and (table.data.min() < 0 or (table.data != np.rint(table.data)).any()):
         raise CountsNotWhole()
     return table
-
-
-def _kept_ends(ends: Array, slots: Array, most: int) -> Array:
-    last = np.zeros(most, dtype=bool)
-    last[np.asarray(ends) - 1] = True
-    kept: Array = np.flatnonzero(last[slots]) + 1
-    return kept

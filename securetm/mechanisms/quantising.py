@@ -32,11 +32,9 @@ class Clamped(Mechanism):
             check_positive(self, name)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
-        """The same terms with a reach."""
         return replace(terms, reach=min(terms.reach, self.bound(terms))) if terms.domain is Domain.REAL else terms
 
     def bound(self, terms: Terms) -> float:
-        """The span for terms of that width."""
         return self.wide_span if terms.bits == 64 else self.span
 
     def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:

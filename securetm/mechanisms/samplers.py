@@ -141,7 +141,6 @@ class TableSampler(Sampler):
         return BEYOND + self.table.outcomes * 2.0**-127
 
     def add(self, entropy: Entropy, out: Array) -> None:
-        """Adds what the table says of each word."""
         table, values = self.table, np.empty(min(len(out), _PIECE), dtype=np.int64)
         for start in range(0, len(out), _PIECE):
             part = out[start : start + _PIECE]
@@ -183,7 +182,6 @@ class StaircaseSampler(Sampler):
         return BEYOND
 
     def add(self, entropy: Entropy, out: Array, sign: int = 1) -> None:
-        """Adds accepted proposals, or their negatives."""
         for start in range(0, len(out), _PIECE * _PIECES):
             self._add(entropy, out[start : start + _PIECE * _PIECES], sign)
 
@@ -248,11 +246,9 @@ class DifferenceSampler(Sampler):
 
     @property
     def failure_probability(self) -> float:
-        """Both draws'."""
         return 2 * self.poisson.failure_probability
 
     def add(self, entropy: Entropy, out: Array) -> None:
-        """Adds one draw and takes another off."""
         self.poisson.add(entropy, out)
         self.poisson.add(entropy, out, sign=-1)
 

@@ -78,7 +78,6 @@ class WordSelection(Mechanism):
         return ceil(self.threshold + 0.5 + NormalDist().inv_cdf(_FOUND) * self._sigma)
 
     def naming_threshold(self) -> NamingThreshold:
-        """The threshold of this selection."""
         return NamingThreshold(self.threshold, self.found_from)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
@@ -120,8 +119,7 @@ class WordSelection(Mechanism):
         if not terms.names_words:
             return sums
         noised = np.asarray(sums, dtype=np.int64) + self._noise.draw(context.entropy, len(sums))
-        named: Array = np.where((np.asarray(sums) > 0) & (noised > self.threshold), noised, 0)
-        return named
+        return np.where((np.asarray(sums) > 0) & (noised > self.threshold), noised, 0)
 
     @property
     def _sigma(self) -> float:

@@ -21,7 +21,7 @@ from securetm.contracts import Answer, Array, ClippedSum, Losses, Memory, Needs,
 from securetm.contracts.origin import Origin
 from securetm.data_classes import dataclass, field, fields, replace
 from securetm.data_frames import FRAMES, framed
-from securetm.errors import BadSetting, Failed, Mistake, Misuse, NeedsSum, NotFound, SecuretmError
+from securetm.errors import BadSetting, Failed, Mistake, Misuse, NeedsSum, NotFound
 from securetm.models.batches import shuffled
 from securetm.models.given_documents import (
     SPREAD,
@@ -75,8 +75,6 @@ class FitProgress:
 
 @dataclass(frozen=True)
 class LearnedState:
-    """The result of fitting."""
-
     state: State
     vocabulary: tuple[str, ...]
     history: tuple[FitProgress, ...] = field(default=())
@@ -120,7 +118,6 @@ class Estimator(TopicModel):
     _learned: ClassVar[LearnedState | None] = None  # `fit` and `load` set it on the instance
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        """A model on which scikit-learn can note things."""
         _take_notes(cast("Any", cls))
         return super().__new__(cls)
 
@@ -203,7 +200,16 @@ class Estimator(TopicModel):
             before = replace(before, origin=before.origin and _FITTED_FURTHER)
             train = over(documents, before.vocabulary, before.tokeniser)
             rng = np.random.default_rng([seed, len(before.history)])
-        _check_sums(type(self).__name__, self.query(before.state).terms, before)
+        terms, model = self.query(before.state).terms, type(self).__name__
+        if terms.needs is not Needs.SUM:
+            raise NeedsSum("partial_fit")
+        if before.from_file and _adds_up(terms):
+            raise Mistake(
+                "this {model} does not hold the sums that it learned from, so no documents can be added to them",
+                hint="a model from a file holds topics only: fit a new one, or give all documents to partial_fit, "
+                "a part at a time",
+                model=model,
+            )
         *_, last = self._epochs(before, train, None, epochs, rng)
         object.__setattr__(self, "_learned", last)
         return self
@@ -217,7 +223,9 @@ class Estimator(TopicModel):
         known = self._known(documents)
         if self.reads_words:
             warn_of_unknown(known)
-        return self._as_output(self.infer(self.learned.state, known), documents)
+        shares, own = self.infer(self.learned.state, known), vars(self).get(_OUTPUT, {})
+        form = own.get("transform") or _configured()
+        return shares if form == "default" else framed(form, shares, self.get_feature_names_out(), documents)
 
     def known_words(self, documents: Any) -> Array:
         """The number of words of each document that the model knows, repeated ones each time."""
@@ -229,14 +237,14 @@ class Estimator(TopicModel):
 
     def score(self, documents: Any, y: Any = None) -> float:
         """Log-likelihood per word of documents, given their own topic shares: higher is better."""
-        known = self._known(documents)
-        return _per_word(self, self.learned.state, known)
+        return _per_word(self, self.learned.state, self._known(documents))
 
     @property
     def learned(self) -> LearnedState:
         """State and vocabulary after `fit` or `load`."""
         if self._learned is None:
-            raise _unfitted(type(self).__name__)
+            theirs = sys.modules.get("sklearn.exceptions")  # who waits for scikit-learn's own error has imported it
+            raise (NotFitted if theirs is None else _both(theirs.NotFittedError))(type(self).__name__)
         return self._learned
 
     @property
@@ -314,8 +322,6 @@ class Estimator(TopicModel):
     def __sklearn_is_fitted__(self) -> bool:
         return self._learned is not None
 
-    # ---- names of columns ----
-
     @property
     def n_features_in_(self) -> int:
         """The number of words that were learned from."""
@@ -334,8 +340,6 @@ class Estimator(TopicModel):
         name = type(self).__name__.lower()
         return np.array([f"{name}{topic}" for topic in range(len(self.components_))], dtype=object)
 
-    # ---- data frames ----
-
     def set_output(self, *, transform: str | None = None) -> Self:
         """`transform="pandas"` makes `transform` return data frames, `"default"` arrays; None leaves it as it is."""
         if transform is None:
@@ -344,12 +348,6 @@ class Estimator(TopicModel):
             raise BadSetting("set_output", "transform", repr(transform), "", known=FRAMES)
         object.__setattr__(self, _OUTPUT, {"transform": transform})
         return self
-
-    def _as_output(self, shares: Array, given: Any) -> Any:
-        """Topic shares in the form that `set_output`, or scikit-learn's own configuration, asks for."""
-        own: Mapping[str, str] = vars(self).get(_OUTPUT, {})
-        form = own.get("transform") or _configured()
-        return shares if form == "default" else framed(form, shares, self.get_feature_names_out(), given)
 
     # ---- what a federation asks ----
 
@@ -423,23 +421,11 @@ def _adds_up(terms: Terms) -> bool:
     return terms.batch == 0 and terms.unit is not Unit.PARTY
 
 
-def _check_sums(model: str, terms: Terms, learned: LearnedState) -> None:
-    if terms.needs is not Needs.SUM:
-        raise NeedsSum("partial_fit")
-    if learned.from_file and _adds_up(terms):
-        raise Mistake(
-            "this {model} does not hold the sums that it learned from, so no documents can be added to them",
-            hint="a model from a file holds topics only: fit a new one, or give all documents to partial_fit, a part at a time",
-            model=model,
-        )
-
-
 def held_back(keys: Array, share: float) -> Array:
     """Which documents a split of that share holds back: decided by the key alone, so it does not change with the corpus."""
     mixed = (keys ^ (keys >> np.uint64(29))) * SPREAD
     mixed ^= mixed >> np.uint64(32)
-    chosen: Array = mixed.astype(np.float64) < share * 2.0**64
-    return chosen
+    return mixed.astype(np.float64) < share * 2.0**64
 
 
 def _split(documents: Any, validation: Any, share: float, tokeniser: Tokeniser | None) -> tuple[Any, Any]:
@@ -495,12 +481,6 @@ def _take_notes(cls: type) -> None:
         drop(model, name)
 
     cls.__setattr__, cls.__delattr__ = set_, delete  # type: ignore[method-assign,assignment]
-
-
-def _unfitted(model: str) -> SecuretmError:
-    """The error of a model that has learned nothing, which whoever waits for scikit-learn's own also catches."""
-    theirs = sys.modules.get("sklearn.exceptions")  # who names it has imported it
-    return NotFitted(model) if theirs is None else _both(theirs.NotFittedError)(model)
 
 
 @cache

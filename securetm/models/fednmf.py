@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -55,33 +55,18 @@ class CriticShape(FlatLayers):
         return flat
 
 
-@dataclass(frozen=True)
-class WordRows:
+class WordRows(NamedTuple):
     """Some documents as lists of words and their weights."""
 
     bags: Bags
     weights: Array  # float32, one for each word of each document
     rows: Array  # which documents
 
-    def times(self, table: Array) -> Array:
-        """These documents' rows of words, times a table with a row for each word."""
-        return _gathered(self.bags, self.weights, self.rows, table)
-
-    def transposed_times(self, right: Array, words: int) -> Array:
-        """The transpose of these documents' rows of words, times a table with a row for each document."""
-        out = np.zeros((words, right.shape[1]), right.dtype)
-        _scatter(self.bags, self.weights, self.rows, right, out)
-        return out
-
-    def subtract_from(self, table: Array) -> None:
-        """Subtracts these documents' rows of words from a table of documents x words."""
-        _subtract(self.bags, self.weights, self.rows, table)
-
 
 def smile(shape: CriticShape, flat: Array, documents: WordRows, topics: Array, tau: float) -> tuple[Array, Array]:
     """The gradients of the bound on a batch in the critic's weights and in the documents' topic weights, which are `topics`."""
     layer, count = shape.views(flat), len(topics)
-    of_words = documents.times(layer["words"])
+    of_words = _product(documents, layer["words"])
     of_topics = product(topics, layer["topics"]) + layer["first_bias"]
     first = np.maximum((of_words[:, None, :] + of_topics[None, :, :]).reshape(count * count, FIRST), 0)
     second = np.maximum(product(first, layer["inner"]) + layer["second_bias"], 0)
@@ -92,7 +77,8 @@ def smile(shape: CriticShape, flat: Array, documents: WordRows, topics: Array, t
     by_document, by_topics = inner.sum(axis=1), inner.sum(axis=0)
     gradient = np.empty_like(flat)
     part = shape.views(gradient)
-    part["words"][...] = documents.transposed_times(by_document, shape.words)
+    part["words"][...] = 0
+    _add_transposed(documents, by_document, part["words"])
     part["topics"][...] = product(np.ascontiguousarray(topics.T), by_topics)
     part["first_bias"][...] = by_topics.sum(axis=0)
     part["inner"][...] = product(np.ascontiguousarray(first.T), back)
@@ -116,8 +102,9 @@ def slopes_of_bound(scores: Array, tau: float) -> Array:
 
 
 @njit(cache=True)
-def _gathered(bags: Any, weights: Array, rows: Array, table: Array) -> Array:
-    ends, words, _ = bags
+def _product(documents: WordRows, table: Array) -> Array:
+    """The documents' rows of words, times a table with a row for each word."""
+    (ends, words, _), weights, rows = documents
     out = np.zeros((len(rows), table.shape[1]), table.dtype)
     for row in range(len(rows)):
         for i in range(ends[rows[row]], ends[rows[row] + 1]):
@@ -127,8 +114,9 @@ def _gathered(bags: Any, weights: Array, rows: Array, table: Array) -> Array:
 
 
 @njit(cache=True)
-def _scatter(bags: Any, weights: Array, rows: Array, right: Array, out: Array) -> None:
-    ends, words, _ = bags
+def _add_transposed(documents: WordRows, right: Array, out: Array) -> None:
+    """Adds the transpose of the documents' rows of words, times a table with a row for each document."""
+    (ends, words, _), weights, rows = documents
     for row in range(len(rows)):
         for i in range(ends[rows[row]], ends[rows[row] + 1]):
             for z in range(right.shape[1]):
@@ -136,8 +124,9 @@ def _scatter(bags: Any, weights: Array, rows: Array, right: Array, out: Array) -
 
 
 @njit(cache=True)
-def _subtract(bags: Any, weights: Array, rows: Array, table: Array) -> None:
-    ends, words, _ = bags
+def _subtract(documents: WordRows, table: Array) -> None:
+    """Takes the documents' rows of words off a table of documents x words."""
+    (ends, words, _), weights, rows = documents
     for row in range(len(rows)):
         for i in range(ends[rows[row]], ends[rows[row] + 1]):
             table[row, words[i]] -= weights[i]
@@ -173,8 +162,6 @@ class FedNMF(ServerOptimiser, FactoredTopics):
     name: ClassVar[str] = "fednmf"
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 50
-
-    # ---- contracts.TopicModel ----
 
     @property
     def starts_public(self) -> bool:
@@ -213,10 +200,7 @@ class FedNMF(ServerOptimiser, FactoredTopics):
 
     def frequencies(self, state: State) -> Array:
         """The mean of all topics: what else the parties' words are is not asked."""
-        mean: Array = self.topics(state).mean(axis=0)
-        return mean
-
-    # ---- for the query ----
+        return self.topics(state).mean(axis=0)
 
     def split(self, weights: Array) -> tuple[Array, Array]:
         """Topics (topics x words) and the critic's weights, as views; the vocabulary's size follows from their number."""
@@ -231,7 +215,7 @@ class FedNMF(ServerOptimiser, FactoredTopics):
         topics, flat = self.split(weights)
         count, rate = len(topic_weights), self.learning_rate
         residual = product(topic_weights, topics)
-        documents.subtract_from(residual)
+        _subtract(documents, residual)
         half = np.float32(2.0 / count)
         for_topics = product(np.ascontiguousarray(topic_weights.T), residual) * half
         for_weights = product_transposed(residual, topics) * half

@@ -51,7 +51,6 @@ def folded(lanes: Array) -> Any:
 
 @njit(cache=True, error_model="numpy")
 def row_sum(row: Array, lanes: Array) -> Any:
-    """The sum of a row."""
     lanes[:] = 0
     for first in range(0, len(row), len(lanes)):
         part = row[first : first + len(lanes)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -162,7 +163,10 @@ def _counts_of(matrix: Any) -> Any:
 
     Refuses anything but a table of numbers that can be counts.
     """
-    table = matrix if sparse.issparse(matrix) else _numbers(np.asarray(matrix))
+    table = matrix if sparse.issparse(matrix) else np.asarray(matrix)
+    if table.dtype.kind == "O" and table.ndim == 2:  # numbers in place of objects where all of them are numbers
+        with suppress(TypeError, ValueError):
+            table = table.astype(np.float64)
     if table.dtype.kind not in "biuf" or table.ndim != 2 or table.shape[1] == 0:
         raise UnfitDocuments(
             "the documents are neither a corpus, nor texts, nor a matrix of counts with a column for each word, but {found}",
@@ -193,16 +197,6 @@ def _said(given: Any, table: Any) -> str:
         return f"an empty {type(given).__name__}"
     kind = "numbers" if table.dtype.kind in "biuf" else "texts or other things"
     return f"{kind}, {' x '.join(map(str, table.shape))}"
-
-
-def _numbers(table: Any) -> Any:
-    """The table, with numbers in place of objects where all of them are numbers."""
-    if table.dtype.kind != "O" or table.ndim != 2:
-        return table
-    try:
-        return table.astype(np.float64)
-    except (TypeError, ValueError):
-        return table
 
 
 def check_needs(model: TopicModel, documents: Any) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from securetm.compiled import njit
 from securetm.contracts import Answer, Array, Block, ClippedSum, Losses, Memory, State, Terms, Unit
 from securetm.data_classes import dataclass
-from securetm.errors import NotFound, check_setting
+from securetm.errors import check_setting
 from securetm.models.batches import shuffled
 from securetm.models.estimator import Count, Estimator, Finite, Fraction, OrNone, Positive
 from securetm.settings import Limit, at_least, one_of
@@ -106,21 +106,11 @@ def _adam(weights: Array, gradient: Array, scale: Any, first: Array, second: Arr
 
 
 def optimiser_moments(optimiser: str, weights: Array) -> dict[str, Array]:
-    """The optimiser's moments at the start."""
-    if optimiser not in OPTIMISERS:
-        raise NotFound("optimiser", optimiser, OPTIMISERS)
     return {"first": np.zeros_like(weights), "second": np.zeros_like(weights)} if optimiser == ADAM else {}
 
 
 def optimiser_step(
-    weights: Array,
-    gradient: Array,
-    count: float,
-    memory: State,
-    number: int,
-    rate: float,
-    beta1: float,
-    in_place: bool = False,
+    weights: Array, gradient: Array, count: float, memory: State, number: int, rate: float, beta1: float, in_place: bool = False
 ) -> tuple[Array, dict[str, Array]]:
     """Weights and moments after step `number` (1, 2, ...) along gradient / count. SGD has no moments."""
     if not memory:
@@ -168,22 +158,14 @@ class ServerOptimiser:
             return {"weights": weights + (rate * difference).astype(weights.dtype)}
         bounded = np.clip(difference, -_MOST, _MOST).astype(weights.dtype)
         first = self.server_beta1 * state[MOMENTS[0]] + (1.0 - self.server_beta1) * bounded
-        second = self._second(state[MOMENTS[1]], bounded * bounded)
+        before, squares, new = state[MOMENTS[1]], bounded * bounded, 1.0 - self.server_beta2
+        second = before + squares  # Adagrad's
+        if self.server == ADAM:
+            second = self.server_beta2 * before + new * squares
+        if self.server == YOGI:
+            second = before - new * squares * np.sign(before - squares)
         stepped = weights + rate * first / (np.sqrt(second) + self.server_tau)
         return {"weights": stepped, **dict(zip(MOMENTS, (first, second), strict=True))}
-
-    def _second(self, before: Array, squares: Array) -> Array:
-        """The second moment after one round."""
-        new = 1.0 - self.server_beta2
-        after: Array = before + squares  # Adagrad's
-        if self.server == ADAM:
-            after = self.server_beta2 * before + new * squares
-        if self.server == YOGI:
-            after = before - new * squares * np.sign(before - squares)
-        return after
-
-
-# ---- models that learn by gradients ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -260,6 +242,6 @@ class GradientModel(ServerOptimiser, Estimator):
         self, weights: Array, gradient: Array, count: float, memory: State, number: int, in_place: bool
     ) -> tuple[Array, State]:
         """Weights and moments after one step along the mean gradient."""
-        step = weights, gradient, count, memory, number, self.learning_rate, self.beta1
-        weights, memory = optimiser_step(*step, in_place)
+        rates = self.learning_rate, self.beta1
+        weights, memory = optimiser_step(weights, gradient, count, memory, number, *rates, in_place)
         return self.restored(weights), memory

@@ -295,9 +295,6 @@ def _predicted(begin: int, end: int, words: Array, counts: Array, phi: Array, al
     return found
 
 
-# ---- models whose documents mix topics --------------------------------------------------------------------------------
-
-
 EARLIER, WEIGHT = "earlier", "earlier_weight"  # arrays of a state: the counts of a model that it goes on from, and their weight
 _KEPT = (EARLIER, WEIGHT, *NOISED, BY_WORD, AT_HOME)
 

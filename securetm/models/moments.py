@@ -25,7 +25,7 @@ import numpy as np
 
 from securetm.compiled import njit
 from securetm.contracts import MOST_TOPICS, Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
-from securetm.data_classes import dataclass
+from securetm.data_classes import dataclass, replace
 from securetm.errors import BrokenPromise, Failed
 from securetm.models.batches import grouped
 from securetm.models.estimator import Count, Inside, Smoothing
@@ -220,8 +220,7 @@ class PairSums:
             both = np.array([self.alone / single, pairs / whole])
             found = likely_totals(((surely / surely.sum())[:, None] * both).sum(axis=0), float(surely.sum() ** -0.5))
         kept = np.maximum(found, _LEAST_FREQUENCY / words)
-        shares: Array = kept / kept.sum()
-        return shares
+        return kept / kept.sum()
 
     @cached_property
     def total(self) -> float:
@@ -238,8 +237,7 @@ class PairSums:
     def _by_chance(self) -> Array:
         """q f of each word: pairs of words vary by chance with the product of theirs."""
         each = np.sqrt(2.0 * (1.0 - self.share)) / self.length  # what one document adds to a pair
-        found: Array = np.sqrt(each * self.total) * self.frequencies
-        return found
+        return np.sqrt(each * self.total) * self.frequencies
 
     @cached_property
     def factors(self) -> Array:
@@ -247,8 +245,7 @@ class PairSums:
 
         With noise s and a variance q^2 f_i f_j of chance, (s^2 + q^2 f_i f_j) / ((s + q f_i) (s + q f_j)) is at most 1.
         """
-        found: Array = 1.0 / np.sqrt(self.deviation + self._by_chance)
-        return found
+        return 1.0 / np.sqrt(self.deviation + self._by_chance)
 
     def noise_beside(self, topics: Array) -> Array:
         """The variance of each word's product with topics (topics x words) over the even pairs, over the topic's square."""
@@ -256,8 +253,7 @@ class PairSums:
         squares = np.square(topics)
         whole = np.maximum(squares.sum(axis=1), 1e-300)
         of_noise, of_chance = ((squares * part).sum(axis=1) / whole for part in (added, 1.0 - added))
-        found: Array = of_noise[:, None] * added + of_chance[:, None] * (1.0 - added)
-        return found
+        return of_noise[:, None] * added + of_chance[:, None] * (1.0 - added)
 
     @cached_property
     def even(self) -> Array:
@@ -270,12 +266,10 @@ class PairSums:
 
         They are rounded, so that the last bits of a library's solver decide nothing.
         """
-        found: Array = np.round(np.linalg.eigvalsh(self.even)[::-1] / (2.0 * np.sqrt(len(self.alone))), 3)
-        return found
+        return np.round(np.linalg.eigvalsh(self.even)[::-1] / (2.0 * np.sqrt(len(self.alone))), 3)
 
     @property
     def beyond_chance(self) -> int:
-        """How many directions stand beyond noise and chance."""
         return int((self.spectrum > 1.0).sum())
 
 
@@ -289,81 +283,53 @@ _TINY = 1e-12
 # ---- topics that explain it: a symmetric factorisation with nothing negative ---------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class PairTopics:
-    """Topics, how much of all words each takes, and how often two stand in one document."""
-
-    topics: Array  # topics x words, rows sum to one
-    prevalence: Array  # of each topic; they sum to one
-    together: Array  # topics x topics: pairs of words of these two topics over what is expected by chance
-
-
-def factorised(sums: PairSums, start: Array, passes: int, public: Array | None = None) -> PairTopics:
+def factorised(sums: PairSums, start: Array, passes: int, public: Array | None = None) -> dict[str, Array]:
     """The topics that are nearest to the sums, from these shares of topics x words on: even pairs are T' T, in least squares.
 
-    No word was counted with itself, so these pairs are left out.
+    Also the prevalence of each topic, which sum to one, and how much more often than by chance two stand `together` in one
+    document. No word was counted with itself, so these pairs are left out: the diagonal follows the topics.
 
     Each topic is expected to have the words of a public one, or the words' own frequencies, and may be so far from them that
     the noise decides how much of what is found is believed.
     """
-    plain = np.tile(sums.frequencies, (len(start), 1))
-    fit = _Fit(sums, plain if public is None else _OF_PUBLIC * public + (1.0 - _OF_PUBLIC) * plain, public is not None)
-    one = fit.begun(start)
-    other = one.copy()
-    for _ in range(passes):
-        one, other = fit.improved(one, other)
-        other, one = fit.improved(other, one)
-    found = (one + other) / sums.factors
-    masses = np.maximum(found.sum(axis=1, keepdims=True), _TINY)
-    background = background_of(sums.beyond_chance)
-    topics = (1.0 - background) * found / masses + background * sums.frequencies
-    topics /= topics.sum(axis=1, keepdims=True)
-    prevalence = np.square(masses[:, 0]) / np.square(masses).sum()
-    return PairTopics(topics, prevalence, _together(fit.even, topics * sums.factors, prevalence))
+    even, expected = sums.even.copy(), np.tile(sums.frequencies, (len(start), 1))
+    if public is not None:
+        expected = _OF_PUBLIC * public + (1.0 - _OF_PUBLIC) * expected
+    spread = np.sqrt((_FROM_FREQUENCIES if public is None else _FROM_PUBLIC) * expected * sums.frequencies)
+    known = sums.factors, np.ascontiguousarray(expected), spread, _LEAST_EXPECTED
 
-
-def background_of(beyond: int) -> float:
-    """The share of word frequencies in every topic where so many directions stand beyond noise: never less than they say."""
-    return float(_BACKGROUND + _UNSURE / (1.0 + beyond) ** 1.5)
-
-
-class _Fit:
-    """The even pairs, whose diagonal follows the topics, and what is expected of topics."""
-
-    def __init__(self, sums: PairSums, expected: Array, public: bool) -> None:
-        self.sums, self.even = sums, sums.even.copy()
-        self._expected = np.ascontiguousarray(expected)
-        self._spread = np.sqrt((_FROM_PUBLIC if public else _FROM_FREQUENCIES) * expected * sums.frequencies)
-
-    def begun(self, start: Array) -> Array:
-        """Topics whose products have the same sum as the pairs."""
-        topics = start * self.sums.frequencies * self.sums.factors
-        mine = np.square(topics.sum(axis=1)).sum()
-        scaled: Array = topics * np.sqrt(max(float(self.even.sum()), _TINY) / max(float(mine), _TINY))
-        return scaled
-
-    def improved(self, topics: Array, beside: Array) -> tuple[Array, Array]:
+    def improved(topics: Array, beside: Array) -> tuple[Array, Array]:
         """One factor after a step of block coordinate descent beside the other; then both are scaled to the same lengths."""
-        np.fill_diagonal(self.even, (topics * beside).sum(axis=0))
-        words_of = product(beside, self.even)
-        found, sums = topics.copy(), self.sums
-        expected = self._expected, self._spread
-        improve(found, overlaps(beside), words_of, sums.noise_beside(beside), sums.factors, *expected, _LEAST_EXPECTED)
+        np.fill_diagonal(even, (topics * beside).sum(axis=0))
+        found = topics.copy()
+        improve(found, overlaps(beside), product(beside, even), sums.noise_beside(beside), *known)
         mine, others = (np.sqrt(np.square(each).sum(axis=1, keepdims=True)) for each in (found, beside))
         scale = np.sqrt(np.maximum(others, _TINY) / np.maximum(mine, _TINY))
         return found * scale, beside / scale
 
+    one = start * sums.frequencies * sums.factors
+    mine = np.square(one.sum(axis=1)).sum()
+    one = one * np.sqrt(max(float(even.sum()), _TINY) / max(float(mine), _TINY))  # its products have the pairs' sum
+    other = one.copy()
+    for _ in range(passes):
+        one, other = improved(one, other)
+        other, one = improved(other, one)
+    found = (one + other) / sums.factors
+    masses = np.maximum(found.sum(axis=1, keepdims=True), _TINY)
+    # The fewer directions stand beyond noise, the more of the words' frequencies is in every topic.
+    background = float(_BACKGROUND + _UNSURE / (1.0 + sums.beyond_chance) ** 1.5)
+    topics = (1.0 - background) * found / masses + background * sums.frequencies
+    topics /= topics.sum(axis=1, keepdims=True)
+    prevalence = np.square(masses[:, 0]) / np.square(masses).sum()
+    return {"topics": topics, "prevalence": prevalence, "together": _together(even, topics * sums.factors, prevalence)}
+
 
 def _together(even: Array, topics: Array, prevalence: Array) -> Array:
-    """How much more often than by chance two topics stand in one document: least squares of pairs of topics.
-
-    Rounded, as the last bits are those of a library.
-    """
+    """Least squares of pairs of topics, over what is expected by chance. Rounded, as the last bits are those of a library."""
     inner = np.linalg.pinv(topics @ topics.T, hermitian=True)
     found = np.maximum(inner @ (topics @ even @ topics.T) @ inner, 0.0)
     found = (found + found.T) / max(float(found.sum()) * 2.0, _TINY)
-    by_chance: Array = np.round(found / np.maximum(np.outer(prevalence, prevalence), _TINY), 3)
-    return by_chance
+    return np.round(found / np.maximum(np.outer(prevalence, prevalence), _TINY), 3)
 
 
 Topics = Annotated[int, within(0, MOST_TOPICS)]
@@ -371,9 +337,6 @@ MOST_FOUND = 100  # topics, where their number follows from the noise
 _SHOWN = 50  # eigenvalues that are kept
 _FOLDING = 100  # passes over a document, where its shares do not settle earlier
 _LEAST = 1e-12  # of a word in a topic
-
-
-# ---- the model -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -395,8 +358,6 @@ class Moments(MixedTopics):
     @property
     def most_shown_topics(self) -> int:
         return self.n_topics or MOST_FOUND
-
-    # ---- contracts.TopicModel ----
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Random topics, which the first sum replaces by those that it leads to from there."""
@@ -430,32 +391,29 @@ class Moments(MixedTopics):
 
     def learned_from(self, sums: PairSums, state: State) -> State:
         """What an opened sum says, from the topics of a state on."""
-        public = PublicKnowledge.kept_in(state) if self.n_topics else None
-        begun = public.topics / public.topics.sum(axis=0) if public else self._first_topics(state, sums.beyond_chance)
-        found = factorised(sums, begun, self.passes, None if public is None else _as_frequent(public.topics, sums.frequencies))
-        kept = {"topics": found.topics, "prevalence": found.prevalence, "together": found.together}
-        return {**kept, "spectrum": sums.spectrum[:_SHOWN], "beyond": np.full(1, sums.beyond_chance)}
+        begun, expected, beyond = state["topics"], None, sums.beyond_chance
+        if not self.n_topics and state["step"][0] == 0:
+            count = min(max(beyond, 2), MOST_FOUND)
+            begun = np.random.default_rng([count, begun.shape[1]]).gamma(1.0, 1.0, (count, begun.shape[1]))
+        elif self.n_topics and (public := PublicKnowledge.kept_in(state)):
+            begun = public.topics / public.topics.sum(axis=0)
+            expected = begun * sums.frequencies  # over words that are as frequent as these: each topic keeps its share of each
+            expected = expected / expected.sum(axis=1, keepdims=True)
+        found = factorised(sums, begun, self.passes, expected)
+        return {**found, "spectrum": sums.spectrum[:_SHOWN], "beyond": np.full(1, beyond)}
 
     def fits(self, state: State, words: int) -> bool:
         """With `n_topics = 0`, also of a state with more than two topics."""
         if self.n_topics or "topics" not in state or not 2 <= len(state["topics"]) <= MOST_FOUND:
             return super().fits(state, words)
-        if not kept_fit(state, self.most_shown_topics, words):
-            return False
-        state = without_kept(state)
-        count = len(state["topics"])
-        like = {"topics": (count, words), "prevalence": (count,), "together": (count, count)}
-        real, whole = {**like, "spectrum": (min(_SHOWN, words),)}, {"beyond": (1,), "step": (1,)}
-        kinds = {**dict.fromkeys(real, "float64"), **dict.fromkeys(whole, "int64")}
-        found = {name: (array.shape, str(array.dtype)) for name, array in state.items()}
-        return found == {name: (shape, kinds[name]) for name, shape in {**real, **whole}.items()}
+        with_so_many = replace(self, n_topics=len(state["topics"]))
+        return kept_fit(state, self.most_shown_topics, words) and with_so_many.fits(without_kept(state), words)
 
     def topics(self, state: State) -> Array:
         if self.n_topics and len(state["topics"]) != self.n_topics:
             raise BrokenPromise("table of topics", len(state["topics"]), self.n_topics)
         found = np.clip(np.nan_to_num(state["topics"], nan=0.0), 0.0, 1.0) + _LEAST
-        shares: Array = found / found.sum(axis=1, keepdims=True)
-        return shares
+        return found / found.sum(axis=1, keepdims=True)
 
     def folding(self, state: State) -> tuple[Array, int]:
         return np.full(len(state["topics"]), self.alpha), _FOLDING
@@ -473,18 +431,8 @@ class Moments(MixedTopics):
             "spectrum": state["spectrum"].tolist(),
         }
 
-    # ---- for its own use ----
-
-    def _first_topics(self, state: State, beyond: int) -> Array:
-        """The topics from which a sum is factorised, with as many as stand beyond the noise where no setting does."""
-        if self.n_topics or state["step"][0] != 0:
-            return state["topics"]
-        count = min(max(beyond, 2), MOST_FOUND)
-        return np.random.default_rng([count, state["topics"].shape[1]]).gamma(1.0, 1.0, (count, state["topics"].shape[1]))
-
 
 def check_pairs(words: int) -> None:
-    """Refuses more words than a sum of all pairs takes."""
     if words > MOST_PAIRED:
         raise Failed(
             "the model moments counts every pair of words, and {words:,} words are more than the {most:,} that it takes",
@@ -492,13 +440,6 @@ def check_pairs(words: int) -> None:
             words=words,
             most=MOST_PAIRED,
         )
-
-
-def _as_frequent(topics: Array, frequencies: Array) -> Array:
-    """Public topics over words that are as frequent as these: each topic keeps its share of each word."""
-    found = topics / topics.sum(axis=0) * frequencies
-    shares: Array = found / found.sum(axis=1, keepdims=True)
-    return shares
 
 
 @dataclass(frozen=True)

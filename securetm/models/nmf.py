@@ -219,8 +219,7 @@ class FactoredTopics(MixedTopics):
     def topics(self, state: State) -> Array:
         topics = self.factor(state)
         smooth = topics / np.maximum(topics.sum(axis=1, keepdims=True), _LEAST) + _LEAST / topics.shape[1]
-        shares: Array = smooth / smooth.sum(axis=1, keepdims=True)
-        return shares
+        return smooth / smooth.sum(axis=1, keepdims=True)
 
     def infer(self, state: State, documents: Any) -> Array:
         """Each document's topic shares: how much of the words that its topic weights give comes from each topic.
@@ -230,8 +229,7 @@ class FactoredTopics(MixedTopics):
         topics = self.factor(state)
         parts = self.factored(topics, self.read(documents, topics.shape[1])).topics * topics.sum(axis=1)
         whole = parts.sum(axis=1, keepdims=True)
-        shares: Array = np.where(whole > 0, parts / np.where(whole > 0, whole, 1.0), 1.0 / self.n_topics)
-        return shares
+        return np.where(whole > 0, parts / np.where(whole > 0, whole, 1.0), 1.0 / self.n_topics)
 
     def completing(self, state: State) -> tuple[Array, Completion]:
         """Mixtures of all topics and of all words' frequencies. Before any word is seen, the mixture is these frequencies."""
@@ -240,8 +238,6 @@ class FactoredTopics(MixedTopics):
         by_word = np.ascontiguousarray(np.vstack([topics, frequencies]).T)
         sizes = np.append((1.0 - self.background) * sizes, self.background)
         return by_word, Completion(sizes, self.prior_words(state))
-
-    # ---- for the queries ----
 
     def read(self, documents: Any, words: int) -> BagDocuments:
         """The documents as lists of words and counts over a vocabulary of so many words."""
@@ -279,8 +275,7 @@ def of_length_one(topics: Array, n_topics: int) -> Array:
     largest = found.max(axis=1, keepdims=True, initial=0.0)
     found = found / np.where(largest > 0, largest, 1.0)  # so that no square is too small or too large
     lengths = np.sqrt(np.square(found).sum(axis=1, keepdims=True))
-    scaled: Array = np.ascontiguousarray(found / np.where(lengths > 0, lengths, 1.0))
-    return scaled
+    return np.ascontiguousarray(found / np.where(lengths > 0, lengths, 1.0))
 
 
 def random_topics(topics: int, words: int, rng: np.random.Generator) -> Array:
@@ -312,8 +307,6 @@ class NMF(FactoredTopics):
     federated_rounds: ClassVar[int] = 50
     budget_defaults: ClassVar[Mapping[str, Any]] = {"alone": 0.5, "equal_rows": True}
     budget_rounds: ClassVar[int] = 5
-
-    # ---- contracts.TopicModel ----
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Random topics, from the public seed; no word is known to be more frequent than another."""
@@ -352,7 +345,10 @@ class NMF(FactoredTopics):
         after = {**state, "step": state["step"] + 1}
         if not answer.total:
             return after
-        noised = NoisedCounts.after(state, answer.total["words"], answer.deviation, totals=self._totals_in(answer))
+        totals = Totals(rescaled=True)  # by sums over topics, whose weights differ by round
+        if self.alone:
+            totals = Totals(told=answer.total["alone"] / self.alone, deviation=answer.deviation / self.alone)
+        noised = NoisedCounts.after(state, answer.total["words"], answer.deviation, totals=totals)
         together, words_of = _not_negative(answer.total, answer.deviation), np.maximum(answer.total["words"], 0.0)
         if noised:
             words_of = self._likely(state, noised, together)
@@ -375,13 +371,6 @@ class NMF(FactoredTopics):
     def frequencies(self, state: State) -> Array:
         """The words' frequencies in the last sum."""
         return _shares(state["words"])
-
-    def _totals_in(self, answer: Answer) -> Totals:
-        """How an answer tells the totals of words: by themselves, or by sums over topics, whose weights differ by round."""
-        assert answer.total is not None
-        if not self.alone:
-            return Totals(rescaled=True)
-        return Totals(told=answer.total["alone"] / self.alone, deviation=answer.deviation / self.alone)
 
     def _likely(self, state: State, noised: NoisedCounts, together: Array) -> Array:
         """The likely products with words, of which the topics that were asked about give the expectation.
@@ -450,5 +439,4 @@ def _shares(words: Array) -> Array:
     """Frequencies above zero that sum to one: a word that was never met counts as one in a million."""
     known = np.maximum(np.nan_to_num(words, nan=0.0, posinf=0.0), 0.0)
     smooth = known / max(float(known.sum()), 1e-300) + 1e-6 / len(words)
-    shares: Array = smooth / smooth.sum()
-    return shares
+    return smooth / smooth.sum()

@@ -208,8 +208,7 @@ def means_around(found: Array, centres: Array, scale: Array, noise: Array) -> Ar
     fitted_to = (apart[some].copy(), squares[some].copy(), variances[some].copy())
     _, _, weights = _fitted(*fitted_to, np.zeros(len(_SPREADS)), _SPREADS, _SPREAD_PASSES)
     _set_means(apart, squares, variances, _SPREADS, weights, out)
-    around: Array = centres + out.reshape(found.shape)
-    return around
+    return centres + out.reshape(found.shape)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -248,23 +247,17 @@ def likely_totals(found: Array, deviation: Array | float, public: Array | None =
     if not deviations.any():
         return np.maximum(found, _SMALLEST)
     deviations = np.maximum(deviations, _SMALLEST)
-    best, most = _all_alike(found, deviations)
+    sure = 1.0 / np.square(deviations)
+    mean = max(float((found * sure).sum() / sure.sum()), _LEAST * float(deviations.min()))
+    best, alike = np.full(found.shape, mean), -0.5 * np.square((found - mean) / deviations) - np.log(deviations)
+    most = float(alike.sum())
     for power in (0.0,) if public is None else _POWERS:
         base = np.ones(len(found)) if public is None else np.maximum(public / public.mean(), _SMALLEST) ** power
         sizes, evidence = sizes_behind(found / base, deviations / base)
         evidence -= float(np.log(base).sum()) + (2 * _SURE if power else _SURE)
         if evidence > most:
             best, most = base * sizes, evidence
-    totals: Array = np.maximum(best, _SMALLEST)
-    return totals
-
-
-def _all_alike(found: Array, deviations: Array) -> tuple[Array, float]:
-    """The same total for every word, and the log density of the noised totals if it is true."""
-    sure = 1.0 / np.square(deviations)
-    mean = max(float((found * sure).sum() / sure.sum()), _LEAST * float(deviations.min()))
-    evidence = -0.5 * np.square((found - mean) / deviations) - np.log(deviations)
-    return np.full(found.shape, mean), float(evidence.sum())
+    return np.maximum(best, _SMALLEST)
 
 
 def likely_counts(found: Array, deviation: Array | float, asked: Array, totals: Array, vectors: Array | None = None) -> Array:
@@ -292,15 +285,13 @@ def likely_counts(found: Array, deviation: Array | float, asked: Array, totals: 
     spread = np.sqrt(centres * (totals / len(found)))
     counts = means_around(found, centres, spread, np.broadcast_to(noise, found.shape))
     counts = np.maximum(counts, _LEAST * expected)
-    scaled: Array = counts * (totals / counts.sum(axis=0))
-    return scaled
+    return counts * (totals / counts.sum(axis=0))
 
 
 def shares_of_words(counts: Array) -> Array:
     """The share of each topic in each word's counts; equal shares of a word without any."""
     known = np.maximum(counts, 0.0) + _SMALLEST
-    shares: Array = known / known.sum(axis=0)
-    return shares
+    return known / known.sum(axis=0)
 
 
 def _by_feature(weights: tuple[float, float, float], features: Array) -> Array:
@@ -390,8 +381,7 @@ def deviations_above(counts: Array, deviation: Array | float) -> Array:
     by_topic = np.square(1.0 - p) + (len(p) - 1) * np.square(p)
     by_word = noise * np.square(1.0 - q) + np.square(q) * (noise.sum() - noise)
     variance = np.outer(by_topic, by_word) + noise.sum() * len(p) * noise / whole**2
-    found: Array = (counts - np.outer(topics / whole, words)) / np.sqrt(variance)
-    return found
+    return (counts - np.outer(topics / whole, words)) / np.sqrt(variance)
 
 
 NOISED = ("noised", "noised_words", "noise")  # the arrays of a state that hold noised answers; parties do not get them

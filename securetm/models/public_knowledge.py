@@ -6,7 +6,7 @@ keeps it in its state, where estimates from noised answers read it. Parties do n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -29,7 +29,7 @@ class PublicKnowledge:
     frequencies: Array | None = None  # words, float64: they sum to one, and each is above 0; None where there are none
     rows: Array = field(
         default_factory=lambda: np.zeros((0, 0))
-    )  # the vectors as they came, of length 1; a state keeps them elsewhere
+    )  # vectors as they came, of length 1; a state has them elsewhere
 
     @classmethod
     def kept_in(cls, state: State) -> Self | None:
@@ -43,8 +43,7 @@ class PublicKnowledge:
 
     def counts(self, each: float) -> Array:
         """The topics as counts, with so many counts a word on average in each topic."""
-        found: Array = self.topics * (each * self.topics.shape[1])
-        return found
+        return self.topics * (each * self.topics.shape[1])
 
 
 def without_public(state: State) -> State:
@@ -100,8 +99,7 @@ def _on_grid(rows: Array) -> Array:
 def of_length_one(rows: Array) -> Array:
     """Rows divided by their length; a row of zeros stays one."""
     lengths = np.sqrt(row_sums(np.square(rows)))[:, None]
-    scaled: Array = rows / np.where(lengths > 0, lengths, 1.0)
-    return scaled
+    return rows / np.where(lengths > 0, lengths, 1.0)
 
 
 def _compressed(rows: Array) -> Array:
@@ -173,3 +171,25 @@ def _seeds(rows: Array, most: int) -> Array:
 def row_sums(rows: Array) -> Array:
     """The sum of each row, column by column."""
     return product(rows, np.ones((rows.shape[1], 1)))[:, 0]
+
+
+_SEEDED_SHARP = 3.0  # the power of a cosine: a word is of the topics whose middles are far nearer than the others
+_OWN = 0.5  # a word nearer than that to a line of seeds makes no other topic
+
+
+def seeded_vectors(rows: Array, seeds: Sequence[Sequence[int]], topics: int) -> Array:
+    """Words x topics, of vectors of length 1 and the places of the seed words of each line.
+
+    The first topics are those of the lines, the others clusters of the words that are far from all seeds. A seed word is of its
+    own topics alone.
+    """
+    middles = np.stack([rows[list(line)].mean(axis=0) for line in seeds])
+    middles = of_length_one(middles)
+    rest = rows[product_transposed(rows, middles).max(axis=1) < _OWN]
+    middles = np.vstack([middles, clusters(rest, topics - len(seeds))]) if topics > len(seeds) else middles
+    near: Array = np.maximum(product_transposed(rows, middles), 0.0) ** _SEEDED_SHARP
+    for line in seeds:
+        near[list(line)] = 0.0
+    for topic, line in enumerate(seeds):
+        near[list(line), topic] = 1.0
+    return of_length_one(near)

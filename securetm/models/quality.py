@@ -22,7 +22,6 @@ def top_words(topics: Array, n: int = 10) -> Array:
 
 
 def named_topics(topics: Array, vocabulary: Sequence[str], n: int = 10) -> list[list[str]]:
-    """The heaviest words of each topic."""
     return [[vocabulary[word] for word in row] for row in top_words(topics, n)]
 
 
@@ -97,5 +96,4 @@ def npmi_of_topics(place: Array, together: Array, total: float) -> Array:
     """Means of NPMI, where `together` holds counts of pairs and on its diagonal counts of words."""
     first, second = (place[:, side] for side in pairs_within(place))
     alone = np.diagonal(together)
-    means: Array = npmi(together[first, second], alone[first], alone[second], total).mean(axis=1)
-    return means
+    return npmi(together[first, second], alone[first], alone[second], total).mean(axis=1)

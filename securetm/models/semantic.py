@@ -158,11 +158,7 @@ def lengths_of(order: Array, groups: Array, rows: DocumentRows, words: int) -> A
 
 def _cut_off(values: Array) -> Array:
     """The values towards zero at the grid: none becomes larger."""
-    cut: Array = np.trunc(_ROOM * values / _GRID) * _GRID
-    return cut
-
-
-# ---- the model -------------------------------------------------------------------------------------------------------------
+    return np.trunc(_ROOM * values / _GRID) * _GRID
 
 
 @dataclass(frozen=True)
@@ -191,8 +187,6 @@ class SemanticTopics(MixedTopics):
         super().__post_init__()
         problem = f"must leave a share for the embedding beside of_words, which is {self.of_words:g}"
         require(self.of_words + self.of_sizes < 1, type(self).__name__, "of_sizes", self.of_sizes, problem)
-
-    # ---- contracts.TopicModel ----
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Random directions, and all words alike in each topic."""
@@ -235,7 +229,19 @@ class SemanticTopics(MixedTopics):
         return Terms((Block("centres", (k, numbers)), Block("sizes", (k,)), Block("counts", (k, words))), bits=64, l2=1.0)
 
     def losses_of(self, state: State, documents: Any) -> DocumentClusters:
-        return DocumentClusters.near(self, self.checked(state["centres"]), documents, state["counts"].shape[1])
+        """Each document's row at the centres that it is near to."""
+        shares, words = self.shares_of_parts, state["counts"].shape[1]
+        embeddings = check_embeddings(documents.embeddings, self.embedding_size)
+        vectors = np.empty(embeddings.shape, dtype=np.float32)  # which holds every number of the grid
+        set_vectors(embeddings, _ROOM * shares["centres"], vectors)
+        near = product_transposed(vectors, (self.checked(state["centres"]) / shares["centres"]).astype(np.float32))
+        parts = np.empty_like(near)
+        set_parts(near, self.shared_within, parts)
+        ends, named, _ = BagDocuments.from_counts(documents.counts, words).bags
+        each = _cut_off(shares["counts"] / np.sqrt(np.maximum(np.diff(ends), 1)))
+        size = float(_cut_off(np.array(shares["sizes"])))
+        rows = DocumentRows(near.argmax(axis=1), parts, vectors, size, ends, named, each)
+        return DocumentClusters(1.0 - near.max(axis=1).astype(np.float64), rows, words)
 
     def update(self, state: State, answer: Answer) -> State:
         """The state after one sum. A topic without documents keeps its centre and its words."""
@@ -247,19 +253,16 @@ class SemanticTopics(MixedTopics):
         noise = {part: answer.deviation / scale for part, scale in shares.items()}
         near, asked = self.checked(state["begun"]), self.checked(state["centres"])
         moved = likely_centres(near, centres, noise["centres"], unmoved=asked)
-        found = self._likely_words(state, words, noise["counts"], asked)
-        return {**after, **found, "centres": moved, "sizes": np.maximum(sizes, 0.0)}
-
-    def _likely_words(self, state: State, words: Array, deviation: float, asked: Array) -> State:
-        """The words of topics behind noise: those of all rounds, beside what the centres are near in public."""
-        noised = NoisedCounts.after(state, words, deviation, self.kept)
+        noised = NoisedCounts.after(state, words, noise["counts"], self.kept)
         if noised is None:
-            return {"counts": np.maximum(words, 0.0)}
-        frequencies, vectors = public_words(state)
-        expected = near_words(asked, state[ROWS]) if ROWS in state else np.ones_like(words)
-        totals = noised.weight * noised.word_totals(frequencies)
-        likely = likely_counts(noised.counts, np.sqrt(noised.variance), expected, totals, vectors)
-        return {**noised.arrays(), "counts": likely / noised.weight}
+            found: State = {"counts": np.maximum(words, 0.0)}
+        else:  # the words of all rounds, beside what the centres are near in public
+            frequencies, vectors = public_words(state)
+            expected = near_words(asked, state[ROWS]) if ROWS in state else np.ones_like(words)
+            totals = noised.weight * noised.word_totals(frequencies)
+            likely = likely_counts(noised.counts, np.sqrt(noised.variance), expected, totals, vectors)
+            found = {**noised.arrays(), "counts": likely / noised.weight}
+        return {**after, **found, "centres": moved, "sizes": np.maximum(sizes, 0.0)}
 
     def fits(self, state: State, words: int) -> bool:
         """Public knowledge has the words among the embeddings."""
@@ -271,8 +274,7 @@ class SemanticTopics(MixedTopics):
         frequent = self.frequencies(state)
         usual = frequent.sum(axis=0) / frequent.sum()
         weighed = frequent * np.log1p(1.0 / (self.n_topics * usual))
-        shares: Array = weighed / weighed.sum(axis=1, keepdims=True)
-        return shares
+        return weighed / weighed.sum(axis=1, keepdims=True)
 
     def frequencies(self, state: State) -> Array:
         """How frequent each word is in the documents of each topic: each row sums to one."""
@@ -280,16 +282,14 @@ class SemanticTopics(MixedTopics):
             raise BrokenPromise("table of topics", len(state["counts"]), self.n_topics)
         found = np.maximum(np.nan_to_num(state["counts"], nan=0.0, posinf=0.0), 0.0)
         found = found / np.maximum(found.sum(axis=1, keepdims=True), 1e-300) + _LEAST
-        shares: Array = found / found.sum(axis=1, keepdims=True)
-        return shares
+        return found / found.sum(axis=1, keepdims=True)
 
     def by_word(self, state: State) -> Array:
         return np.ascontiguousarray(self.frequencies(state).T)
 
     def nearness(self, state: State, documents: Any) -> Array:
         """The cosine of each document's embedding with the nearest centre."""
-        near: Array = product_transposed(self.read(documents), self.checked(state["centres"])).max(axis=1)
-        return near
+        return product_transposed(self.read(documents), self.checked(state["centres"])).max(axis=1)
 
     def infer(self, state: State, documents: Any) -> Array:
         """Each document's topic shares: how near its embedding is to each centre, whatever its words are."""
@@ -312,8 +312,6 @@ class SemanticTopics(MixedTopics):
     def findings(self, state: State) -> Mapping[str, Any]:
         """How many documents each topic has, behind the noise."""
         return {"documents_of_topics": np.round(state["sizes"]).astype(np.int64).tolist()}
-
-    # ---- for the query ----
 
     @property
     def shares_of_parts(self) -> Mapping[str, float]:
@@ -351,8 +349,7 @@ def likely_centres(near: Array, sums: Array, deviation: float, unmoved: Array) -
 
 def near_words(centres: Array, rows: Array) -> Array:
     """How near each word is to each centre: topics x words. A word without a vector is as near to all."""
-    near: Array = np.exp(_WORD_SHARPNESS * (product_transposed(centres, rows.astype(np.float64)) - 1.0))
-    return near
+    return np.exp(_WORD_SHARPNESS * (product_transposed(centres, rows.astype(np.float64)) - 1.0))
 
 
 @dataclass(frozen=True)
@@ -363,25 +360,8 @@ class DocumentClusters:
     rows: DocumentRows
     words: int  # of the vocabulary
 
-    @classmethod
-    def near(cls, model: SemanticTopics, centres: Array, documents: Any, words: int) -> DocumentClusters:
-        """Each document's row at the centres that it is near to."""
-        shares, embeddings = model.shares_of_parts, check_embeddings(documents.embeddings, model.embedding_size)
-        vectors = np.empty(embeddings.shape, dtype=np.float32)  # which holds every number of the grid
-        set_vectors(embeddings, _ROOM * shares["centres"], vectors)
-        near = product_transposed(vectors, (centres / shares["centres"]).astype(np.float32))
-        parts = np.empty_like(near)
-        set_parts(near, model.shared_within, parts)
-        ends, named, _ = BagDocuments.from_counts(documents.counts, words).bags
-        each = _cut_off(shares["counts"] / np.sqrt(np.maximum(np.diff(ends), 1)))
-        size = float(_cut_off(np.array(shares["sizes"])))
-        rows = DocumentRows(near.argmax(axis=1), parts, vectors, size, ends, named, each)
-        return cls(1.0 - near.max(axis=1).astype(np.float64), rows, words)
-
     def norms(self, owners: Array) -> Array:
-        """The l2 norm of each owner's rows, summed over all its documents."""
         return lengths_of(*grouped(owners), self.rows, self.words)
 
     def gradient(self, weights: Array) -> Array:
-        """The weighted sum of the documents' rows, flat."""
         return np.concatenate([part.ravel() for part in summed(self.rows, weights.astype(np.float64), self.words)])

@@ -33,8 +33,14 @@ NAMED = "SECURETM_NETWORKS"  # the environment variable in which a user names cl
 
 
 def check_known(path: str, module: object, own: str = "") -> None:
-    """Refuses a file that names an unknown class. `own` is the class that the reader's own plan names, if there is one."""
-    if module and module != own and not is_known(str(module)):
+    """Refuses a file that names an unknown class. `own` is the class that the reader's own plan names, if there is one.
+
+    A class is known if this program imported its module, a package declares it as an entry point, or the user named it.
+    """
+    if not module or module == own or str(module).partition(":")[0] in sys.modules:
+        return
+    named = {one.strip() for one in os.environ.get(NAMED, "").split(",")}
+    if str(module) not in named | {part.place for part in NETWORKS.listed()}:
         raise Mistake(
             "{path} names {module!r}, and no file of a run or model makes securetm import code",
             hint="if you trust that class: import its module before you load the file, name the class in the "
@@ -49,13 +55,6 @@ def check_plan_of(path: str, plan: Mapping[str, Any], own: str = "") -> None:
     """Refuses the tables of a plan, out of a file of a run, that name an unknown class, wherever they do."""
     for module in _named(plan.get("model")):
         check_known(path, module, own)
-
-
-def is_known(module: str) -> bool:
-    """Whether this program imported the module, a package declares the class as an entry point, or the user named it."""
-    named = {one.strip() for one in os.environ.get(NAMED, "").split(",")}
-    declared = {part.place for part in NETWORKS.listed()}
-    return module.partition(":")[0] in sys.modules or module in named | declared
 
 
 def _named(table: object) -> Iterator[object]:

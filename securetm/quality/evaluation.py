@@ -49,9 +49,7 @@ class Given:
 
     @property
     def labels(self) -> Array | None:
-        """The documents' labels, where there are any."""
-        found: Array | None = None if self.documents is None else self.documents.labels
-        return found
+        return None if self.documents is None else self.documents.labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +61,6 @@ class TopicsOnDocuments:
 
     @cached_property
     def shares(self) -> Array:
-        """The topic weights of all documents."""
         return self.topics.shares(self.given.documents)
 
     @cached_property
@@ -76,8 +73,7 @@ class TopicsOnDocuments:
         """The seen and the unseen half of each held-out document, in the topics' own words."""
         assert self.given.held_out is not None
         known = self.given.documents.select(self.given.held_out).project(self.topics.vocabulary)
-        seen, unseen = known.halves(self.given.seed)
-        return seen, unseen
+        return known.halves(self.given.seed)
 
     @cached_property
     def unseen_words(self) -> Array:
@@ -240,14 +236,7 @@ FIGURES = (
     Figure("c_v", "c_v by windows of 110", "0 to 1", "higher", (DOCUMENTS, ORDER), _c_v),
     Figure("embedding_coherence", "coherence by vectors", "-1 to 1", "higher", (VECTORS,), _embedding_coherence),
     Figure("diversity", "diversity", "0 to 1", "higher", (), _diversity),
-    Figure(
-        "held_out",
-        "held-out perplexity",
-        "1 or more",
-        "lower",
-        (WEIGHTS, DOCUMENTS, HELD_OUT, MODEL_OF_WORDS),
-        _held_out,
-    ),
+    Figure("held_out", "held-out perplexity", "1 or more", "lower", (WEIGHTS, DOCUMENTS, HELD_OUT, MODEL_OF_WORDS), _held_out),
     Figure("held_out_folded", "  topics folded in", "1 or more", "lower", (WEIGHTS, DOCUMENTS, HELD_OUT), _folded),
     Figure("accuracy", "accuracy of a classifier", "0 to 1", "higher", (WEIGHTS, DOCUMENTS, LABELS), _accuracy),
     Figure("macro_f1", "macro F1 of a classifier", "0 to 1", "higher", (WEIGHTS, DOCUMENTS, LABELS), _macro_f1),
@@ -255,9 +244,6 @@ FIGURES = (
     Figure("dss", "DSS to the other topics", "0 or more", "lower", (AGAINST, WEIGHTS, AGAINST_WEIGHTS, DOCUMENTS), _dss),
     Figure("amwmd", "AMWMD to the others", "0 or more", "lower", (AGAINST, VECTORS), _amwmd),
 )
-
-
-# ---- all figures of some topics ---------------------------------------------------------------------------------------
 
 
 RESAMPLES = 2_000
@@ -288,20 +274,14 @@ def paired_difference(mine: Array, other: Array, words: Array, seed: int = 0) ->
     apart, words = np.asarray(mine, dtype=np.float64) - other, np.asarray(words, dtype=np.float64)
     if not words.sum() > 0 or not np.isfinite(apart).all():
         return Difference(*[float("nan")] * 4)
-    drawn = _resampled(apart, words, np.random.default_rng(seed))
+    rng, drawn, several = np.random.default_rng(seed), np.empty(RESAMPLES), max(1, _BLOCK // len(apart))
+    for first in range(0, RESAMPLES, several):
+        rows = rng.integers(0, len(apart), (min(several, RESAMPLES - first), len(apart)))
+        drawn[first : first + len(rows)] = apart[rows].sum(axis=1) / np.maximum(words[rows].sum(axis=1), 1e-12)
     low, high = np.quantile(drawn, (0.025, 0.975))
     beyond = min(np.count_nonzero(drawn <= 0), np.count_nonzero(drawn >= 0))
     chance = min(1.0, 2 * (beyond + 1) / (RESAMPLES + 1))
     return Difference(float(apart.sum() / words.sum()), float(low), float(high), chance)
-
-
-def _resampled(apart: Array, words: Array, rng: np.random.Generator) -> Array:
-    """The difference per word in each of many samples of the documents."""
-    found, several = np.empty(RESAMPLES), max(1, _BLOCK // len(apart))
-    for first in range(0, RESAMPLES, several):
-        rows = rng.integers(0, len(apart), (min(several, RESAMPLES - first), len(apart)))
-        found[first : first + len(rows)] = apart[rows].sum(axis=1) / np.maximum(words[rows].sum(axis=1), 1e-12)
-    return found
 
 
 FREQUENCIES = "word frequencies alone"
@@ -334,7 +314,6 @@ class Row:
     needs: str = ""
 
     def table(self) -> dict[str, Any]:
-        """The row ready for JSON."""
         found = self.measured or FigureValue(math.nan)
         by_topic = None if found.by_topic is None else [round(float(value), 6) for value in found.by_topic]
         facts = {"figure": self.name, "title": self.title, "range": self.range, "better": self.better, "value": found.value}
@@ -358,7 +337,6 @@ class Compared:
     needs: str = ""
 
     def table(self) -> dict[str, Any]:
-        """The comparison ready for JSON."""
         apart = self.difference
         ends = {"difference": apart.value, "low": apart.low, "high": apart.high, "chance": apart.chance, "sure": apart.sure}
         facts = {"figure": self.name, "title": self.title, "mine": self.mine, "other": self.other}
@@ -367,8 +345,6 @@ class Compared:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """All figures of some topics."""
-
     topics: JudgedTopics
     rows: tuple[Row, ...]
     compared: tuple[Compared, ...] = ()
@@ -386,7 +362,10 @@ def evaluate(topics: JudgedTopics, given: Given, stages: Stages | None = None) -
         stages.step(number)
     rows += list(_stable(topics, given))
     stages.step(len(FIGURES) + 2)
-    compared = tuple(_compared(judged)) if given.against is not None else ()
+    compared: tuple[Compared, ...] = ()  # of two models on the same documents: words that they predict, labels that they find
+    if given.against is not None:
+        other = TopicsOnDocuments(given.against, given)
+        compared = _compared_words(judged, other), _compared_labels(judged, other)
     stages.step(len(FIGURES) + 3)
     return Evaluation(topics, tuple(rows), compared)
 
@@ -406,7 +385,6 @@ def _row(figure: Figure, judged: TopicsOnDocuments, controls: list[TopicsOnDocum
 
 
 def has(need: str, judged: TopicsOnDocuments) -> bool:
-    """Whether this input of a figure is there."""
     given, documents = judged.given, judged.given.documents
     there: dict[str, Callable[[], bool]] = {
         "documents": lambda: documents is not None and len(documents) > 0,
@@ -455,15 +433,6 @@ def _stable(topics: JudgedTopics, given: Given) -> Iterator[Row]:
             continue
         beside = {several[0].name: measure(several) for several in drawn}
         yield Row(name, title, "0 to 1", "higher", FigureValue(measure(runs)), beside)
-
-
-def _compared(judged: TopicsOnDocuments) -> Iterator[Compared]:
-    """The differences of two models on the same documents: of words that they predict, and of labels that they find."""
-    given, against = judged.given, judged.given.against
-    assert against is not None
-    other = TopicsOnDocuments(against, given)
-    yield _compared_words(judged, other)
-    yield _compared_labels(judged, other)
 
 
 def _compared_words(judged: TopicsOnDocuments, other: TopicsOnDocuments) -> Compared:

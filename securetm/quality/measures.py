@@ -6,7 +6,7 @@ vocabulary: they take a place in the window and are not counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -43,7 +43,6 @@ class Classified:
 
     @property
     def right(self) -> Array:
-        """Whether each document got its label."""
         return np.asarray(self.labels == self.said)
 
     @property
@@ -92,8 +91,7 @@ def said_by_svm(known: Array, labels: Array, tried: Array) -> Array:
     logs = np.log(known + _LEAST)
     middle, spread = logs.mean(axis=0), logs.std(axis=0) + 1e-9
     svm = LinearSVC(C=0.1, dual=False).fit((logs - middle) / spread, labels)
-    said: Array = svm.predict((np.log(tried + _LEAST) - middle) / spread)
-    return said
+    return svm.predict((np.log(tried + _LEAST) - middle) / spread)
 
 
 # ---- coherence: NPMI, and c_v of Röder, Both and Hinneburg 2015; by word vectors (FedNMF) -----------------------------
@@ -212,8 +210,7 @@ def embedding_coherence(top: Array, vectors: Array) -> Array:
     unit = np.divide(vectors, lengths, out=np.zeros(vectors.shape), where=lengths > 0)[top]
     cosines = unit @ unit.transpose(0, 2, 1)
     first, second = pairs_within(top)
-    means: Array = cosines[:, first, second].mean(axis=1)
-    return means
+    return cosines[:, first, second].mean(axis=1)
 
 
 # ---- agreement of two models, of a model with the truth (gFedNTM), or of runs of several seeds ------------------------
@@ -221,8 +218,7 @@ def embedding_coherence(top: Array, vectors: Array) -> Array:
 
 def affinity(left: Array, right: Array) -> Array:
     """One minus the squared Hellinger distance of every row of `left` to every row of `right`: 1 if equal, 0 if disjoint."""
-    similar: Array = np.sqrt(left) @ np.sqrt(right).T
-    return similar
+    return np.sqrt(left) @ np.sqrt(right).T
 
 
 def document_similarity_score(true: Array, inferred: Array, block: int = 512) -> float:
@@ -265,23 +261,20 @@ def mover_distance(one: WeightedWords, other: WeightedWords) -> float:
     return float(ot.emd2(one.weights, other.weights, apart))
 
 
-def closest_distances(
-    mine: Sequence[WeightedWords], others: Sequence[WeightedWords], on_step: Callable[[int], None] = lambda _: None
-) -> Array:
+def closest_distances(mine: Sequence[WeightedWords], others: Sequence[WeightedWords]) -> Array:
     """Each topic's distance to the closest of the other topics. gFedNTM's AMWMD (Eq. 7) is the sum of them.
 
     The others are tried in the order of their middles; none is tried that its middle shows to be farther than the best.
     """
     found = []
     middles = np.array([other.middle for other in others])
-    for number, one in enumerate(mine, start=1):
+    for one in mine:
         at_least, best = np.linalg.norm(middles - one.middle, axis=1), np.inf
         for place in np.argsort(at_least, kind="stable"):
             if at_least[place] >= best:
                 break
             best = min(best, mover_distance(one, others[place]))
         found.append(best)
-        on_step(number)
     return np.array(found)
 
 
@@ -309,8 +302,7 @@ def matched(similar: Array) -> Array:
     """The similarity of each pair when topics are matched one to one, so that the pairs are as similar as can be in total."""
     from scipy.optimize import linear_sum_assignment  # takes long to import
 
-    found: Array = similar[linear_sum_assignment(-similar)]
-    return found
+    return similar[linear_sum_assignment(-similar)]
 
 
 def stability(runs: Sequence[JudgedTopics], words: int = 10) -> float:

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from securetm import errors
 from securetm.aggregation.homomorphic.bfv import BfvCode
 from securetm.aggregation.homomorphic.ckks import CkksCode
-from securetm.aggregation.homomorphic.encrypted_sum import unpack_residues
-from securetm.aggregation.homomorphic.key_setup import unpack_secret
+from securetm.aggregation.homomorphic.encrypted_sum import unpack_residues, unpack_secret
 from securetm.aggregation.homomorphic.parameters import cheapest, from_digits, real_or_whole
 from securetm.aggregation.homomorphic.seal_library import decrypt
 from securetm.contracts import Terms

@@ -15,7 +15,7 @@ import numpy as np
 
 from securetm.aggregation.homomorphic.bfv import BfvSum
 from securetm.aggregation.homomorphic.ckks import CkksSum
-from securetm.aggregation.homomorphic.key_setup import SECRET
+from securetm.aggregation.homomorphic.encrypted_sum import SECRET
 from securetm.aggregation.homomorphic.parameters import Fit, cheapest
 from securetm.contracts import Aggregation, Block, Cohort, Domain, Exchange, Terms
 from securetm.sessions.framing import HASH, VERSION

@@ -12,8 +12,25 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from securetm.mechanisms.slot_bound_kernels import EVEN_BITS, GAPS, HIGH, LAWS, LOW, MORE_WORDS, PAGE, SIGNS, BoundTables
-from securetm.mechanisms.slot_noise import BOUND_BITS, GAP_BITS, LOW_BITS, ORDER, REACH_BITS, SlotNoise, keystream, shuffled
+from securetm.mechanisms.slot_noise import (
+    BOUND_BITS,
+    EVEN_BITS,
+    GAP_BITS,
+    GAPS,
+    HIGH,
+    LAWS,
+    LOW,
+    LOW_BITS,
+    MORE_WORDS,
+    ORDER,
+    PAGE,
+    REACH_BITS,
+    SIGNS,
+    BoundTables,
+    SlotNoise,
+    keystream,
+    shuffled,
+)
 
 from .slot_laws import CHANCE, LAWS_TRIED, OTHER, SECRET, dense, misfit
 

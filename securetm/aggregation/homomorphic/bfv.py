@@ -28,7 +28,6 @@ class BfvCode:
         return "BFV", fit.modulus.value, fit.values
 
     def scale(self, fit: Fit) -> float:
-        """BFV has none."""
         return 1.0
 
     def write(self, context: SealContext, rows: Array, fit: Fit) -> Iterator[Any]:

@@ -60,7 +60,6 @@ class CkksCode:
         return "CKKS", fit.modulus.value, 0
 
     def scale(self, fit: Fit) -> float:
-        """The step between two numbers."""
         return float(fit.step)
 
     def write(self, context: SealContext, rows: Array, fit: Fit) -> Iterator[Any]:
@@ -95,7 +94,10 @@ class CkksSum(SharedKeySum):
         reach = min(self.span, terms.reach)
         if reach == INF:
             raise NeedsReach("ckks")
-        steps = round(reach / terms.grid) if terms.grid else self._steps(parties)
+        least = 1 << (self.precision_bits - 1)
+        room = (largest_reach(modulus, parties) for modulus in MODULI)  # of which the smallest sufficient one gives its steps
+        steps = min(next((most for most in room if most >= least), least), FINEST)
+        steps = round(reach / terms.grid) if terms.grid else steps
         fit = cheapest(parties, steps) if 1 <= steps <= FINEST else None
         if fit is None:
             raise SumTooWide("ciphertexts of ckks", parties, f"{steps:g} steps")
@@ -108,9 +110,3 @@ class CkksSum(SharedKeySum):
             return 0.0
         parties = len(cohort.members)
         return parties * (admitted.grid / 2 + admitted.reach * 2.0**-50)
-
-    def _steps(self, parties: int) -> int:
-        """As many steps as the smallest sufficient modulus has room for."""
-        least = 1 << (self.precision_bits - 1)
-        room = [largest_reach(modulus, parties) for modulus in MODULI]
-        return min(next((steps for steps in room if steps >= least), least), FINEST)

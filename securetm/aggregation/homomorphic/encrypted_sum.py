@@ -8,11 +8,11 @@ parameters.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
 from typing import ClassVar
 
 import numpy as np
 
-from securetm.aggregation.homomorphic.key_setup import BadCiphertext, SumKind, sum_key, unpack_secret
 from securetm.aggregation.homomorphic.parameters import (
     DEGREE,
     DIGITS,
@@ -24,7 +24,7 @@ from securetm.aggregation.homomorphic.parameters import (
     real_or_whole,
     to_digits,
 )
-from securetm.aggregation.homomorphic.seal_library import Code, RunningSum, decrypt, encrypt, seal
+from securetm.aggregation.homomorphic.seal_library import Code, RunningSum, decrypt, draw_ternary, encrypt, seal
 from securetm.aggregation.vectors import CLAMPED, parts_of, whole_numbers
 from securetm.contracts import (
     Aggregation,
@@ -46,11 +46,61 @@ from securetm.contracts import (
 from securetm.data_classes import dataclass
 from securetm.errors import NeedsIntegers, NeedsSum, NotInCohort, Refused, TooFewParties, UnknownRound
 from securetm.sessions.exchanges import WITHOUT_END, CoordinatorExchange, CoordinatorSession, PartyExchange, PartySession
-from securetm.sessions.framing import HASH, Reader, head, places_bytes
-from securetm.sessions.group_key import HELLO_SIZE, KEY_ID, LEAST, SecretCoordinatorSetup, SecretPartySetup, UnlikeKeys
+from securetm.sessions.framing import HASH, Label, Reader, head, places_bytes
+from securetm.sessions.group_key import (
+    HELLO_SIZE,
+    KEY_ID,
+    LEAST,
+    SecretCoordinatorSetup,
+    SecretPartySetup,
+    SharedSecret,
+    UnlikeKeys,
+)
 from securetm.sessions.identities import COORDINATOR, Identity, PinnedRoster, identity_of
 from securetm.sessions.session_memory import SessionMemory, count_up
 from securetm.sessions.survivors import SurvivorList, TooFewInSum
+
+
+class BadCiphertext(Refused):
+    """the ciphertexts from {sender} are refused: {problem}"""
+
+    sender: str
+    problem: str
+
+
+SECRET = DEGREE // 4  # bytes: two bits a coefficient
+
+
+class SumKind(IntEnum):
+    """What a message of a round is. Odd kinds are sent by parties, even kinds by the coordinator."""
+
+    SUM = 26
+    FRESH = 27
+
+
+def pack_secret(ternary: Array) -> bytes:
+    """Four coefficients a byte, the lowest bits first; -1, 0, 1 are 0, 1, 2."""
+    pairs = (ternary + 1).astype(np.uint8).reshape(-1, 4)
+    return (pairs[:, 0] | pairs[:, 1] << 2 | pairs[:, 2] << 4 | pairs[:, 3] << 6).astype(np.uint8).tobytes()
+
+
+def unpack_secret(packed: bytes, sender: str) -> Array:
+    """The secret polynomial, refused if it is none or nothing but zeros."""
+    quads = np.frombuffer(packed, dtype=np.uint8)
+    ternary = np.stack([quads >> shift & 3 for shift in (0, 2, 4, 6)], axis=1).ravel().astype(np.int64) - 1
+    if len(ternary) != DEGREE or (ternary > 1).any() or not ternary.any():
+        raise BadCiphertext(sender, "the secret key is no ternary polynomial")
+    return ternary
+
+
+def _drawn(entropy: Entropy) -> bytes:
+    return pack_secret(draw_ternary(entropy))
+
+
+def sum_key(code: str) -> SharedSecret:
+    """The secret key that the parties of sums in this code share: how it is drawn, packed and named."""
+    return SharedSecret(SECRET, _drawn, unpack_secret, Label.KEY_HELLO, Label.SUM_KEY_SEAL, Label.SUM_KEY_NAME, code.encode())
+
 
 _KEY = sum_key("").key  # in the memory of a session
 _BOX = sum_key("").box
@@ -94,7 +144,6 @@ class SharedKeySum(Aggregation):
         return frozenset({Claim("sees only sums", COORDINATOR, colluding=0)})
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
-        """Sums whose total fits the ciphertexts."""
         return self.fit(terms, cohort)[0]
 
     def remaining(self, cohort: Cohort, joined: int) -> int:
@@ -114,11 +163,9 @@ class SharedKeySum(Aggregation):
         return 2, 2
 
     def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> EncryptedPartySession:
-        """A party's session: it holds the key and opens sums."""
         return EncryptedPartySession(identity_of(me, roster, store), entropy, store, self.code, self.fit)
 
     def coordinator(self, roster: Roster, store: Store) -> EncryptedCoordinatorSession:
-        """The coordinator's session: it adds ciphertexts."""
         return EncryptedCoordinatorSession(PinnedRoster(roster), store, self.code, self.fit)
 
 
@@ -148,9 +195,6 @@ def _check_round(reader: Reader, tag: bytes, key: bytes, sender: str) -> None:
         raise UnknownRound(found[:8].hex())
     if reader.take(KEY_ID) != key:
         raise UnlikeKeys(sender)
-
-
-# ---- the party -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -184,7 +228,6 @@ class EncryptedPartySession(PartySession):
         return WITHOUT_END if self.memory.get(_KEY) else 0
 
     def prepare(self, rounds: int) -> Exchange:
-        """A new key for the session."""
         return SecretPartySetup(self.identity, sum_key(self.code.name), self.entropy, self.memory)
 
     def round(
@@ -211,7 +254,6 @@ class EncryptedPartySession(PartySession):
         return Answer(real_or_whole(total, opened.layout, opened.grid), {}, opened.survivors)
 
     def secret(self) -> bytes:
-        """The session's secret key."""
         packed = self.memory.get(_KEY)
         if packed is None:
             raise NoSumKey(self.me)
@@ -271,9 +313,6 @@ class EncryptedPartyRound(PartyExchange):
         return survivors, content
 
 
-# ---- the coordinator -----------------------------------------------------------------------------------------------------
-
-
 class EncryptedCoordinatorSession(CoordinatorSession):
     """Run by the coordinator. It adds ciphertexts, and learns who answered."""
 
@@ -283,7 +322,6 @@ class EncryptedCoordinatorSession(CoordinatorSession):
 
     @property
     def prepared(self) -> int:
-        """One key serves all rounds of a session."""
         return WITHOUT_END if self.memory.get(f"{_KEY} name") else 0
 
     def prepare(self, rounds: int) -> Exchange:
@@ -294,7 +332,6 @@ class EncryptedCoordinatorSession(CoordinatorSession):
     def round(
         self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None, surplus: Sequence[bytes] = ()
     ) -> Exchange:
-        """Adds up one vector of ciphertexts from each party of the cohort."""
         terms, fit = self.fitting(terms, cohort)
         key = self.memory.get(f"{_KEY} name")
         if key is None:

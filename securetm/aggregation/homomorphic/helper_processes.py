@@ -68,8 +68,6 @@ def take_work(pipe: IO[bytes]) -> tuple[Work | None, list[Array]] | None:
 
 
 class Helper:
-    """One child process."""
-
     def __init__(self) -> None:
         root = str(Path(__file__).parents[3])
         path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
@@ -89,7 +87,6 @@ class Helper:
             raise _died() from problem
 
     def done(self) -> list[Array]:
-        """Waits for the result."""
         found = take_work(self._replies)
         if found is None:
             raise _died()

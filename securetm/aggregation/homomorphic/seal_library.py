@@ -77,7 +77,14 @@ class MemoryFile:
         """What SEAL writes of an object, whose form without compression has `size` bytes."""
         thing.save(self.path)
         whole = os.pread(self.number, 2 * size + 4096, 0)
-        return _unpacked(whole[5], whole[16:], size)
+        how, content = whole[5], whole[16:]
+        if how == 0:
+            return content
+        if how == 1:
+            return zlib.decompress(content)
+        from pyarrow import Codec
+
+        return bytes(Codec("zstd").decompress(content, size))
 
 
 @contextmanager
@@ -90,16 +97,6 @@ def memory_file() -> Iterator[MemoryFile]:
         os.close(number)
         if path:
             os.unlink(path)
-
-
-def _unpacked(how: int, content: bytes, size: int) -> bytes:
-    if how == 0:
-        return content
-    if how == 1:
-        return zlib.decompress(content)
-    from pyarrow import Codec
-
-    return bytes(Codec("zstd").decompress(content, size))
 
 
 @lru_cache(maxsize=1)
@@ -150,7 +147,6 @@ class SealContext:
         return made
 
     def polynomials(self, ciphertext: Any, using: MemoryFile) -> tuple[Array, Array]:
-        """Both polynomials of a ciphertext."""
         raw = using.take(ciphertext, _CIPHER_HEAD + 16 * DEGREE)
         both = np.frombuffer(raw, "<u8", 2 * DEGREE, _CIPHER_HEAD)
         return both[:DEGREE], both[DEGREE:]
@@ -247,7 +243,6 @@ def encrypt_here(code: Code, fit: Fit, ternary: Array, rows: Array, entropy: Ent
 
 
 def decrypt_here(code: Code, fit: Fit, ternary: Array, first: Array, second: Array) -> Array:
-    """In this process."""
     context = context_of(*code.context_key(fit))
     decryptor = context.api.Decryptor(context.native, context.secret_key(ternary))
     rows = np.empty((len(first), DEGREE), dtype=np.int64)
@@ -281,7 +276,6 @@ class RunningSum:
                     self._held.append(fresh)
 
     def polynomials(self) -> tuple[Array, Array]:
-        """The sum so far."""
         first = np.empty((len(self._held), DEGREE), dtype="<u8")
         second = np.empty_like(first)
         with memory_file() as using:

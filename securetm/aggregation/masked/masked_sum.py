@@ -240,7 +240,6 @@ class MaskedPartySession(PartySession):
 
     @property
     def prepared(self) -> int:
-        """Prekeys left."""
         return self._prekeys.left
 
     def prepare(self, rounds: int) -> Exchange:
@@ -284,11 +283,9 @@ class MaskedCoordinatorSession(CoordinatorSession):
 
     @property
     def prepared(self) -> int:
-        """Rounds left in this set-up."""
         return self.memory.left
 
     def prepare(self, rounds: int) -> Exchange:
-        """Carries one set-up."""
         return MaskedCoordinatorSetup(self.register, self._policy, _asked(rounds), self.memory.store, self.memory.adopt)
 
     def round(

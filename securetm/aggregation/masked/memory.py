@@ -51,7 +51,6 @@ class Prepared:
 
     @property
     def rounds(self) -> int:
-        """Prekeys in all."""
         return len(self.seeds)
 
 
@@ -69,7 +68,6 @@ class PublicSetup:
 
     @property
     def places(self) -> tuple[int, ...]:
-        """Who takes part in this set-up."""
         return tuple(sorted(self.commitments))
 
 
@@ -95,7 +93,6 @@ class CoordinatorMemory:
 
     @property
     def left(self) -> int:
-        """Rounds left in this set-up."""
         return 0 if self._relayed is None else self._relayed.rounds - len(self._tags)
 
     @property
@@ -103,7 +100,6 @@ class CoordinatorMemory:
         return self._memory.of(self.relayed.epoch)
 
     def adopt(self, relayed: PublicSetup) -> None:
-        """Takes a new set-up in the place of the old one."""
         self._memory.save(_RELAYED, relayed)
         self._relayed, self._tags, self.headers = relayed, [], {}
 
@@ -135,13 +131,15 @@ class Prekeys:
 
     def __init__(self, register: PinnedRoster, store: Store) -> None:
         self._store, self._memory = store, SessionMemory(store, register.hash)
-        self._prepared: Prepared | None = None
         self.next = 0  # the first prekey that was never used
         self.restarted = self._void = False
         self.used: dict[bytes, int] = {}  # round -> prekey, of this set-up
         self._session = int.from_bytes(store.get(_SESSIONS) or b"") + 1  # how many session objects there were over this store
         store.put(_SESSIONS, self._session.to_bytes(8))
-        self._load()
+        self._prepared = self._memory.load(_SETUP, Prepared)
+        if self._prepared is not None:
+            self.restarted = True
+            self._read_used()
 
     @property
     def left(self) -> int:
@@ -212,13 +210,6 @@ class Prekeys:
         return SessionMemory(self._store, self._prepared.epoch)
 
     # ---- after a restart ---------------------------------------------------------------------------------------------
-
-    def _load(self) -> None:
-        self._prepared = self._memory.load(_SETUP, Prepared)
-        if self._prepared is None:
-            return
-        self.restarted = True
-        self._read_used()
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         """Goes on in another process as the same object. What it used after it was put away is in its store."""

@@ -113,11 +113,9 @@ class Place:
     index: int
 
     def body(self) -> bytes:
-        """The bytes on the wire."""
         return self.epoch + self.tag + self.index.to_bytes(4, "big")
 
     def check(self, epoch: bytes, tag: bytes) -> None:
-        """Refuses what is of another set-up or of another round."""
         if self.epoch != epoch:
             raise WrongSetup()
         if self.tag != tag:
@@ -136,7 +134,6 @@ def longest_in_round(parties: int) -> tuple[int, int]:
 
 
 def read_place(reader: Reader) -> Place:
-    """Which prekey, which set-up, which round."""
     return Place(reader.take(HASH), reader.take(HASH), reader.number(4))
 
 
@@ -165,7 +162,6 @@ def vector_hash(vector: Message) -> bytes:
 
 
 def read_header(message: Message, sender: str, versions: Collection[int] = (VERSION,)) -> Header:
-    """The signed header of a masked vector."""
     reader = Reader(message, sender, Kind.MASKED, versions=versions)
     return Header(reader.number(2), read_place(reader), reader.take(SALT), reader.take(HASH))
 
@@ -203,7 +199,6 @@ def _split(bundle: bytes) -> list[bytes]:
 
 
 def joined(shares: Sequence[int]) -> bytes:
-    """A bundle of these shares."""
     return b"".join(share.to_bytes(SHARE, "big") for share in shares)
 
 
@@ -215,21 +210,22 @@ def share_of(bundle: bytes, index: int, which: int) -> bytes:
 
 def share_hash(setup: bytes, dealer: int, holder: int, number: int, share: bytes) -> bytes:
     """The hash of a share, which its dealer sends to the coordinator."""
-    return _short(framed(Label.SHARE, setup, place_bytes(dealer, holder)) + number.to_bytes(2, "big") + share)
+    return short(framed(Label.SHARE, setup, place_bytes(dealer, holder)) + number.to_bytes(2, "big") + share)
 
 
 def bundle_hashes(setup: bytes, dealer: int, holder: int, bundle: bytes) -> bytes:
     """The hashes of all shares of a bundle, end to end."""
     start = framed(Label.SHARE, setup, place_bytes(dealer, holder))
-    return b"".join(_short(start + n.to_bytes(2, "big") + share) for n, share in enumerate(_split(bundle)))
+    return b"".join(short(start + n.to_bytes(2, "big") + share) for n, share in enumerate(_split(bundle)))
 
 
 def short_hash(hashes: bytes) -> bytes:
     """One hash for a bundle's hashes: holder and dealer must report the same."""
-    return _short(framed(Label.SHARES_HELD, hashes))
+    return short(framed(Label.SHARES_HELD, hashes))
 
 
-def _short(content: bytes) -> bytes:
+def short(content: bytes) -> bytes:
+    """SHA-256, cut to the length of hashes of shares."""
     return hashlib.sha256(content).digest()[:SHORT]
 
 

@@ -6,11 +6,9 @@ round: what opens a dropped party's masks of one round is the same whichever end
 
 from __future__ import annotations
 
-import hashlib
-
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from securetm.aggregation.masked.messages import SHORT
+from securetm.aggregation.masked.messages import SHORT, short
 from securetm.sessions.framing import Label, derive, framed, place_bytes
 from securetm.sessions.identities import KEY
 from securetm.sessions.sealing import Pair
@@ -30,13 +28,13 @@ def secret_hashes(setup: bytes, one: int, other: int, secrets: bytes) -> bytes:
     """The hashes of a pair's secrets, end to end. Both ends tell them to the coordinator, and they must be the same."""
     start = framed(Label.PAIR_ROUND, setup, place_bytes(*sorted((one, other))))
     rounds = range(len(secrets) // KEY)
-    return b"".join(_short(start + index.to_bytes(2, "big") + secret_of(secrets, index)) for index in rounds)
+    return b"".join(short(start + index.to_bytes(2, "big") + secret_of(secrets, index)) for index in rounds)
 
 
 def fits(setup: bytes, one: int, other: int, index: int, secret: bytes, hashes: bytes) -> bool:
     """Whether this is the secret of a round that these hashes are of."""
     start = framed(Label.PAIR_ROUND, setup, place_bytes(*sorted((one, other))))
-    return _short(start + index.to_bytes(2, "big") + secret) == hashes[SHORT * index : SHORT * (index + 1)]
+    return short(start + index.to_bytes(2, "big") + secret) == hashes[SHORT * index : SHORT * (index + 1)]
 
 
 class Copies:
@@ -57,7 +55,3 @@ class Copies:
 
 def _stream(key: bytes, length: int) -> bytes:
     return Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor().update(bytes(length))
-
-
-def _short(content: bytes) -> bytes:
-    return hashlib.sha256(content).digest()[:SHORT]

@@ -330,12 +330,9 @@ class MaskedCoordinatorRound(CoordinatorExchange):
     # ---- masked vectors ----------------------------------------------------------------------------------------------
 
     def _take_first(self, place: int, sender: str, message: Message) -> None:
-        if Reader(message, sender, Kind.MASKED, Kind.HELLO).kind == Kind.HELLO:
-            self._take_hello(place, sender, message)
-        else:
+        if Reader(message, sender, Kind.MASKED, Kind.HELLO).kind != Kind.HELLO:
             self._take_masked(place, sender, message)
-
-    def _take_hello(self, place: int, sender: str, message: Message) -> None:
+            return
         reader = self.signed(place, sender, message, Label.QUESTION, Kind.HELLO, QUESTION_SIZE)
         read_place(reader).check(self._at.epoch, self._at.tag)
         reader.end()
@@ -375,7 +372,10 @@ class MaskedCoordinatorRound(CoordinatorExchange):
             self.ask(waiting, self._take_masked, self._end_of_masking)
             return [self._advance(place, self._at.index) for place in sorted(waiting)]
         if len(self._masked) < self._quorum.need:
-            self._catch_up()
+            # If enough parties are at a later index, this role's own memory is old, and it takes their index.
+            for index, parties in Counter(self._further).items():
+                if parties >= self._quorum.need and index < self._relayed.rounds:
+                    self._memory.go_to(index, self._at.tag)
             raise TooFewParties(len(self._masked), len(self._quorum.active), self._quorum.need)
         survivors = tuple(sorted(self._masked))
         self._quorum.only.settle([self._register.name(place) for place in survivors])
@@ -393,12 +393,6 @@ class MaskedCoordinatorRound(CoordinatorExchange):
         latest = max((known for known, signed in headers.items() if place in signed), default=None)
         proof = b"" if latest is None else headers[latest][place]
         return self._register.name(place), head(Kind.ADVANCE) + at.body() + proof
-
-    def _catch_up(self) -> None:
-        """If enough parties are at a later index, this role's own memory is old, and it takes their index."""
-        for index, parties in Counter(self._further).items():
-            if parties >= self._quorum.need and index < self._relayed.rounds:
-                self._memory.go_to(index, self._at.tag)
 
     # ---- survivors ---------------------------------------------------------------------------------------------------
 

@@ -33,13 +33,7 @@ from securetm.aggregation.masked.messages import (
     short_hash,
 )
 from securetm.aggregation.masked.pairs import Copies, round_secrets, secret_hashes
-from securetm.aggregation.masked.refusals import (
-    BrokenCommitment,
-    ChangedMessage,
-    SecretsDisagree,
-    SharesDisagree,
-    WrongSetup,
-)
+from securetm.aggregation.masked.refusals import BrokenCommitment, ChangedMessage, SecretsDisagree, SharesDisagree, WrongSetup
 from securetm.contracts import Entropy, Message, Parcel, Store
 from securetm.data_classes import dataclass
 from securetm.errors import CohortTooSmall, Malformed

@@ -11,8 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from securetm.aggregation.homomorphic.encrypted_sum import SharedKeySum, unpack_residues
-from securetm.aggregation.homomorphic.key_setup import SumKind, sum_key, unpack_secret
+from securetm.aggregation.homomorphic.encrypted_sum import SharedKeySum, SumKind, sum_key, unpack_residues, unpack_secret
 from securetm.aggregation.homomorphic.parameters import SEED, Fit, from_digits, real_or_whole
 from securetm.aggregation.homomorphic.seal_library import Code, RunningSum, decrypt_here
 from securetm.aggregation.masked import shamir

@@ -6,7 +6,7 @@ A token of LDA, or a sentence of SentenceLDA, is a draw. All draws stay at the p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
@@ -23,27 +23,13 @@ from securetm.models.mixed_topics import EARLIER, WEIGHT, Completion, MixedTopic
 from securetm.models.noisy_counts import NoisedCounts, behind_noise, likely_after, noised_at_home
 from securetm.settings import within
 
-_MOST_EARLIER = 1e12
+MOST_COUNTED = 1e12  # no corpus gives a larger count, and products of larger numbers would not be finite
 _SPREAD = 0.1  # shape of the noise that makes new topics differ: the smaller, the fewer words stand out
 
 
 def earlier_counts(state: State) -> Array | float:
     """The counts that an update adds to those of the documents; 0 where the training began anew."""
     return state[WEIGHT][0] * state[EARLIER] if EARLIER in state else 0.0
-
-
-def started_from(earlier: Array, topics: int, rng: np.random.Generator) -> Mapping[str, Array]:
-    """The arrays of a state that goes on from these counts. Topics beyond theirs begin as noise around word frequencies.
-
-    Counts are clamped, since they come out of a file.
-    """
-    known = np.clip(np.nan_to_num(np.asarray(earlier, dtype=np.float64), nan=0.0), 0.0, _MOST_EARLIER)
-    new = known.mean(axis=0) * rng.gamma(_SPREAD, 1.0 / _SPREAD, (topics - len(known), known.shape[1]))
-    return {
-        "counts": np.concatenate([known, new]),
-        EARLIER: np.concatenate([known, np.zeros(new.shape)]),
-        WEIGHT: np.ones(1),
-    }
 
 
 _UNSEEN = 0.5  # uses more than were found (Krichevsky and Trofimov 1981): no word is impossible
@@ -66,9 +52,8 @@ def likely_shares(counts: Array) -> Array:
     squares = (np.square(apart) / usual).sum(axis=0)
     by_chance = (len(found) - 1) / np.maximum(uses, _TINY)
     believed = np.clip(1.0 - by_chance / np.maximum(squares, _TINY), 0.0, _SUREST)
-    joint: Array = (uses + _UNSEEN) * (usual + believed * apart)
-    joint /= joint.sum()
-    return joint
+    joint = (uses + _UNSEEN) * (usual + believed * apart)
+    return joint / joint.sum()
 
 
 MOST_TOPICS = 1 << 16  # a draw's topic is kept in two bytes
@@ -101,7 +86,11 @@ class CountedTopics(MixedTopics):
 
     def going_on(self, earlier: State, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """The earlier counts, as a prior of the same topics; further topics begin as noise around word frequencies."""
-        return {**self.start(vocabulary, rng), **started_from(earlier["counts"], self.n_topics, rng)}
+        fresh, counts = self.start(vocabulary, rng), np.asarray(earlier["counts"], dtype=np.float64)
+        known = np.clip(np.nan_to_num(counts, nan=0.0), 0.0, MOST_COUNTED)  # it comes out of a file
+        new = known.mean(axis=0) * rng.gamma(_SPREAD, 1.0 / _SPREAD, (self.n_topics - len(known), known.shape[1]))
+        before = np.concatenate([known, np.zeros(new.shape)])
+        return {**fresh, "counts": np.concatenate([known, new]), EARLIER: before, WEIGHT: np.ones(1)}
 
     def weighing_earlier(self, state: State, weight: float) -> State:
         return {**state, WEIGHT: np.full(1, float(weight))} if WEIGHT in state else state
@@ -110,8 +99,7 @@ class CountedTopics(MixedTopics):
         """Each topic's words: its counts, smoothed by eta; where sums had noise, the likely counts behind it, as they are."""
         noised = NoisedCounts.kept_in(state) is not None
         counts = np.clip(state["counts"], _LEAST, _MOST) if noised else self.smoothed(state)
-        shares: Array = counts / counts.sum(axis=1, keepdims=True)
-        return shares
+        return counts / counts.sum(axis=1, keepdims=True)
 
     def completing(self, state: State) -> tuple[Array, Completion]:
         """Around topics' sizes; a learned alpha knows these."""
@@ -184,8 +172,7 @@ class CountTable:
     @cached_property
     def totals(self) -> Array:
         """The sum of each topic's counts, without eta."""
-        whole: Array = self.counts.sum(axis=1)
-        return whole
+        return self.counts.sum(axis=1)
 
     def noise(self, names: Array) -> Array:
         """Where each document's stream of public noise begins. It depends on the name: two documents may have one key."""
@@ -193,7 +180,7 @@ class CountTable:
 
     def facts(self, old: Assignments, shared: Array) -> RoundFacts:
         """The facts of this round for a kernel that reads the table in the form `shared`."""
-        of_documents = (self.noise(old.names), old.known(), old.counted(self.step))
+        of_documents = (self.noise(old.names), old.known(), old.steps == self.step - 1)  # counted, a round before
         return RoundFacts(*of_documents, shared, self.totals, self.alpha, self.eta, self.eta * self.words)
 
 
@@ -225,14 +212,7 @@ class Assignments:
         return Assignments(names, steps, draw_ends, topics)
 
     def known(self) -> Array:
-        """Which documents have topics already."""
-        met: Array = self.steps != NEVER
-        return met
-
-    def counted(self, step: int) -> Array:
-        """Which documents are in that step's table: those that gave their counts a round before."""
-        included: Array = self.steps == step - 1
-        return included
+        return self.steps != NEVER
 
     def keep(self, memory: Memory, fresh: Assignments) -> None:
         """Stores the fresh topics in the party's memory, and keeps those of documents that took no part this time."""
@@ -295,7 +275,6 @@ def _places(ends: Array, documents: Array) -> Array:
     return shift + np.arange(len(shift))
 
 
-MOST_COUNTED = 1e12  # no corpus gives a larger count, and products of larger numbers would not be finite
 PASSES = 100  # of folding in, where a document's topics do not settle earlier
 
 
@@ -314,8 +293,6 @@ class Counting(CountedTopics):
     @abstractmethod
     def read(self, documents: Any, words: int) -> SampledDocuments:
         """The documents in the form that this model draws topics from, over a vocabulary of so many words."""
-
-    # ---- contracts.TopicModel ----
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """A state without counts: the first draws of each document, from the seed, make topics differ."""
@@ -372,8 +349,6 @@ class Counting(CountedTopics):
     def folding(self, state: State) -> tuple[Array, int]:
         return self.table(state).alpha, PASSES
 
-    # ---- for the query ----
-
     def table(self, state: State) -> CountTable:
         """The shared counts, clamped: a malicious coordinator may send negative or huge numbers."""
         self._check_topics(state["counts"])
@@ -383,5 +358,4 @@ class Counting(CountedTopics):
 
 def bounded(numbers: Array, least: float = 0.0) -> Array:
     """Numbers of a state, which may be forged, clamped to the range of counts and priors."""
-    found: Array = np.clip(np.nan_to_num(numbers, nan=0.0), least, MOST_COUNTED)
-    return found
+    return np.clip(np.nan_to_num(numbers, nan=0.0), least, MOST_COUNTED)

@@ -281,7 +281,9 @@ class LdaDocuments(BagDocuments, SampledDocuments):
             facts = (*documents, given, proposals, sweeps, self.cycles, topics)
             on_ranges(self.draw_ends, threads, resample_by_proposals, *facts)
         else:
-            on_ranges(self.draw_ends, threads, resample, *documents, table.facts(old, _in_lanes(table)), sweeps, topics)
+            shared = np.zeros((table.words, -(-table.topics // LANES) * LANES), dtype=np.float32)
+            shared[:, : table.topics] = table.counts.T
+            on_ranges(self.draw_ends, threads, resample, *documents, table.facts(old, shared), sweeps, topics)
         return topics
 
     def counted(self, topics: Array, table: CountTable) -> Array:
@@ -296,13 +298,6 @@ class LdaDocuments(BagDocuments, SampledDocuments):
         return sparse.csr_array(parts, shape=(len(documents), width))
 
 
-def _in_lanes(table: CountTable) -> Array:
-    """The shared table as words x topics in single precision, with zeros up to whole blocks of lanes."""
-    by_word = np.zeros((table.words, -(-table.topics // LANES) * LANES), dtype=np.float32)
-    by_word[:, : table.topics] = table.counts.T
-    return by_word
-
-
 # ---- learned priors: how evenly documents share their topics (alpha), and topics their words (eta) ------------------------
 # Minka's fixed point (2000; for LDA Wallach 2008) divides the expected number of tables in a Chinese restaurant by a sum over
 # documents. Here each document draws its number of tables by public noise. The mean is the same, and the sum is one of small
@@ -315,11 +310,6 @@ _STEPS = 5  # of the fixed point, for eta, each round
 _TABLES = 1  # the stream of a document's noise; topics are drawn from stream 0
 
 TABLES = "tables"  # the block beside the counts: the tables of each topic, and those of whole documents
-
-
-def settled(step: int) -> bool:
-    """Whether priors are learned from the topics of that round."""
-    return step >= _WAIT
 
 
 def learned_alpha(tables: Array, alpha: Array, first: float, symmetric: bool) -> Array:
@@ -343,9 +333,8 @@ def learned_eta(counts: Array, eta: float, first: float) -> float:
 
 def tables_of_documents(topics: Array, draw_ends: Array, names: Array, alpha: Array, seed: int, step: int) -> Any:
     """Each document's tables as a sparse row: one number per topic, and last the whole document's."""
-    noise, k = starts_of(seed, step, names, _TABLES), len(alpha)
-    found = _draw_tables(topics, draw_ends, noise, alpha)
-    return sparse.csr_array(found, shape=(len(names), k + 1))
+    found = _draw_tables(topics, draw_ends, starts_of(seed, step, names, _TABLES), alpha)
+    return sparse.csr_array(found, shape=(len(names), len(alpha) + 1))
 
 
 @njit(cache=True, nogil=True)
@@ -380,10 +369,7 @@ def _draw_tables(topics: Array, draw_ends: Array, noise: Array, alpha: Array) ->
 
 # ---- the model --------------------------------------------------------------------------------------------------------------
 
-SAMPLERS = ("auto", "gibbs", "mh")
-PRIORS = ("fixed", "symmetric", "learned")
-Sampler = Annotated[str, one_of(*SAMPLERS)]
-Priors = Annotated[str, one_of(*PRIORS)]
+Sampler = Annotated[str, one_of("auto", "gibbs", "mh")]
 # Up to here a draw over all topics learns more in a second than proposals do. Held-out nats per word on 20 Newsgroups, by Gibbs
 # and by proposals, which had as much time or more: K = 50 -6.69 and -6.77, K = 200 -6.61 and -6.76, K = 1,000 -6.63 and -6.91.
 # The cost of a draw grows with the number of topics, and that of a proposal does not, so beyond it proposals are taken.
@@ -407,7 +393,7 @@ class LDA(Counting):
 
     sampler: Sampler = "auto"  # gibbs, or mh: both draw from the same distribution; auto: whichever learns faster
     cycles: Count = 1  # of mh: pairs of proposals for a token in a sweep
-    priors: Priors = "fixed"
+    priors: Annotated[str, one_of("fixed", "symmetric", "learned")] = "fixed"
 
     def read(self, documents: Any, words: int) -> SampledDocuments:
         """Each document's words and counts; every token is a draw. Behind noise, every slot is."""
@@ -435,7 +421,7 @@ class LDA(Counting):
     def update(self, state: State, answer: Answer) -> State:
         """The state after one sum: its counts, and the learned priors."""
         after = super().update(state, answer)
-        if self.priors == "fixed" or not answer.total or not settled(int(state["step"][0])):
+        if self.priors == "fixed" or not answer.total or state["step"][0] < _WAIT:
             return after
         tables = np.asarray(answer.total[TABLES], dtype=np.float64)
         alpha = learned_alpha(tables, self.table(state).alpha, self.alpha, self.priors == "symmetric")

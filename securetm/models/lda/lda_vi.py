@@ -33,16 +33,13 @@ _POWER = -0.25  # of a word's frequency: the noise of its counts is then nearer 
 def exponents_for(frequencies: Array) -> Array:
     """The exponents for words of such frequencies, or counts. A word as frequent as the average one has exponent 0."""
     relative = np.maximum(frequencies, 1e-300) / max(float(frequencies.mean()), 1e-300)
-    found: Array = np.clip(np.rint(_POWER * np.log2(np.maximum(relative, 1e-300))), -_MOST_EXPONENT, _MOST_EXPONENT).astype(
-        np.int64
-    )
-    return found
+    wanted = np.rint(_POWER * np.log2(np.maximum(relative, 1e-300)))
+    return np.clip(wanted, -_MOST_EXPONENT, _MOST_EXPONENT).astype(np.int64)
 
 
 def weights_in(state: State) -> Array:
     """The weights that a state asks for; a lie is clamped to what may be."""
-    found: Array = np.ldexp(1.0, np.clip(state[EXPONENTS], -_MOST_EXPONENT, _MOST_EXPONENT).astype(np.int32))
-    return found
+    return np.ldexp(1.0, np.clip(state[EXPONENTS], -_MOST_EXPONENT, _MOST_EXPONENT).astype(np.int32))
 
 
 _SETTLED = 1e-3  # of a topic's words in a document: the E-step ends where no topic moves further
@@ -63,15 +60,7 @@ def _digamma(x: float) -> float:
 
 @njit(cache=True, nogil=True)
 def settle(
-    first: int,
-    last: int,
-    bags: Bags,
-    chances: Array,
-    scale: Array,
-    alpha: float,
-    passes: int,
-    leanings: Array,
-    losses: Array,
+    first: int, last: int, bags: Bags, chances: Array, scale: Array, alpha: float, passes: int, leanings: Array, losses: Array
 ) -> None:
     """The E-step of documents `first` to `last`: each topic's scaled weight in the document, and minus the document's bound.
 
@@ -232,8 +221,6 @@ class VariationalLDA(CountedTopics):
     budget_rounds: ClassVar[int] = 3
     short_by_pairs: ClassVar[bool] = True
 
-    # ---- contracts.TopicModel ----
-
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Random counts, so that topics differ. The first sum replaces them."""
         counts = rng.gamma(_START, 1.0 / _START, (self.n_topics, len(vocabulary)))
@@ -281,8 +268,7 @@ class VariationalLDA(CountedTopics):
     def smoothed(self, state: State) -> Array:
         """The parameters of the topics' Dirichlet distributions: counts and eta. Their shares are the mean of each topic."""
         self._check_topics(state["counts"])
-        found: Array = np.clip(state["counts"], 0, _MOST) + self.eta
-        return found
+        return np.clip(state["counts"], 0, _MOST) + self.eta
 
     def folding(self, state: State) -> tuple[Array, int]:
         return np.full(self.n_topics, self.alpha), self.passes
@@ -316,8 +302,20 @@ class DocumentBounds:
 
     @classmethod
     def found(cls, model: VariationalLDA, state: State, held: BagDocuments) -> DocumentBounds:
-        """The bounds after the E-step of every document."""
-        chances, scale = _expected_chances(_tempered(model.smoothed(state), model.tempering))
+        """The bounds after the E-step of every document.
+
+        Its chances are exp of the expected log probability of each word in each topic, scaled so that the largest of each word
+        is 1: a word's topic shares need ratios only, and these stay exact where probabilities are too small for a float. Below
+        a tempering of 1, each word's total is shared out among topics by a power of their shares, which come nearer.
+        """
+        dirichlet = model.smoothed(state)
+        if model.tempering != 1:
+            totals = dirichlet.sum(axis=0)
+            shares = (dirichlet / totals) ** model.tempering
+            dirichlet = shares * (totals / shares.sum(axis=0))
+        logs = np.ascontiguousarray((special.digamma(dirichlet) - special.digamma(dirichlet.sum(axis=1, keepdims=True))).T)
+        scale = logs.max(axis=1)
+        chances = np.maximum(np.exp(logs - scale[:, None]), _LEAST)
         leanings, values = np.empty((len(held), model.n_topics)), np.zeros(len(held))
         facts = (held.bags, chances, scale, model.alpha, model.passes, leanings, values)
         on_ranges(held.draw_ends, model.threads, settle, *facts)
@@ -337,26 +335,4 @@ def _stretched(counts: Array, factor: float) -> Array:
     """The same counts with the mean of each word over topics multiplied."""
     if factor == 1:
         return counts
-    stretched: Array = counts + (factor - 1.0) * counts.mean(axis=0)
-    return stretched
-
-
-def _tempered(dirichlet: Array, power: float) -> Array:
-    """The same total of each word, shared out among topics by a power of their shares: below 1 they come nearer."""
-    if power == 1:
-        return dirichlet
-    totals = dirichlet.sum(axis=0)
-    shares = (dirichlet / totals) ** power
-    nearer: Array = shares * (totals / shares.sum(axis=0))
-    return nearer
-
-
-def _expected_chances(dirichlet: Array) -> tuple[Array, Array]:
-    """exp of the expected log probability of each word in each topic, words x topics, scaled; and each word's log scale.
-
-    The largest value of each word is 1. A word's topic shares need ratios only, and these stay exact where probabilities are
-    too small for a float.
-    """
-    logs = np.ascontiguousarray((special.digamma(dirichlet) - special.digamma(dirichlet.sum(axis=1, keepdims=True))).T)
-    scale = logs.max(axis=1)
-    return np.maximum(np.exp(logs - scale[:, None]), _LEAST), scale
+    return counts + (factor - 1.0) * counts.mean(axis=0)

@@ -45,7 +45,10 @@ def similarities(ones: Array, others: Array, words: int) -> Array:
     Only a topic's `words` heaviest words count. Two topics without any weight have 0. A topic and itself have exactly 1. The
     order of the two does not matter.
     """
-    return _compared(*_heaviest(ones, words), *_by_word(*_heaviest(others, words), ones.shape[1]), len(others))
+    (ends, columns, weights), theirs = _heaviest(ones, words), _heaviest(others, words)
+    by_word = sparse.csr_array((theirs[2], theirs[1], theirs[0]), shape=(len(others), ones.shape[1])).tocsc()
+    borders, topics = by_word.indptr.astype(np.int64), by_word.indices.astype(np.int64)  # the topics with each word
+    return _compared(ends, columns, weights, borders, topics, by_word.data, _masses(theirs[0], theirs[2]))
 
 
 def _heaviest(topics: Array, words: int) -> tuple[Array, Array, Array]:
@@ -65,14 +68,7 @@ def _heaviest_of(row: Array, words: int) -> Array:
     above = weights > least
     level = np.flatnonzero(weights == least)[: words - int(above.sum())]
     above[level] = True
-    kept: Array = some[above]
-    return kept
-
-
-def _by_word(ends: Array, columns: Array, weights: Array, vocabulary: int) -> tuple[Array, Array, Array, Array]:
-    """The transposed lists: the topics with each word and its weights; and each topic's total weight."""
-    turned = sparse.csr_array((weights, columns, ends), shape=(len(ends) - 1, vocabulary)).tocsc()
-    return turned.indptr.astype(np.int64), turned.indices.astype(np.int64), turned.data, _masses(ends, weights)
+    return some[above]
 
 
 @njit(cache=True, nogil=True)
@@ -87,16 +83,16 @@ def _masses(ends: Array, weights: Array) -> Array:
 
 @njit(cache=True, nogil=True)
 def _compared(
-    ends: Array, columns: Array, weights: Array, borders: Array, topics: Array, theirs: Array, masses: Array, others: int
+    ends: Array, columns: Array, weights: Array, borders: Array, topics: Array, theirs: Array, masses: Array
 ) -> Array:
     mine = _masses(ends, weights)
-    out = np.zeros((len(mine), others))
+    out = np.zeros((len(mine), len(masses)))
     for z in range(len(mine)):
         common = out[z]
         for i in range(ends[z], ends[z + 1]):
             for j in range(borders[columns[i]], borders[columns[i] + 1]):
                 common[topics[j]] += min(weights[i], theirs[j])
-        for y in range(others):
+        for y in range(len(masses)):
             if common[y] > 0.0:
                 common[y] /= mine[z] + masses[y] - common[y]
     return out
@@ -137,8 +133,7 @@ def _sets(topics: Array, xi: float, words: int) -> Array:
         return np.zeros(0, dtype=np.int64)
     _, found = connected_components(sparse.csr_array(similarities(topics, topics, words) >= xi), directed=False)
     _, first, member = np.unique(found, return_index=True, return_inverse=True)
-    numbers: Array = np.argsort(np.argsort(first))[member]
-    return numbers
+    return np.argsort(np.argsort(first))[member]
 
 
 # ---- Algorithm 4 -----------------------------------------------------------------------------------------------------
@@ -177,8 +172,7 @@ def shares(topics: Array) -> Array:
     """Rows that sum to one (iFTM's topic-wise normalisation); an empty row stays empty."""
     table = np.asarray(topics, dtype=np.float64)
     sums = table.sum(axis=1, keepdims=True)
-    normal: Array = np.divide(table, sums, out=np.zeros(table.shape), where=sums > 0)
-    return normal
+    return np.divide(table, sums, out=np.zeros(table.shape), where=sums > 0)
 
 
 def merged(counts: Array, most: int) -> Array:
@@ -254,8 +248,7 @@ def _loss(masses: Array, roots: Array, one: int, other: int) -> float:
     alike = 0.0
     for w in range(roots.shape[1]):
         alike += roots[one, w] * roots[other, w]
-    loss: float = max(1.0 - alike, 0.0) * (masses[one] * masses[other] / (masses[one] + masses[other]))
-    return loss
+    return max(1.0 - alike, 0.0) * (masses[one] * masses[other] / (masses[one] + masses[other]))
 
 
 @njit(cache=True, nogil=True)
@@ -290,9 +283,6 @@ def _no_topics(whose: str, problem: str) -> Mistake:
         whose=whose,
         problem=problem,
     )
-
-
-# ---- the model --------------------------------------------------------------------------------------------------------
 
 
 N_TOPICS, ALL = "n_topics", "all"
@@ -353,8 +343,6 @@ class Matched(LDA):
         like |= {"step": ((1,), np.int64), "seed": ((1,), np.uint64), "found": ((1,), np.int64)}
         return {name: (array.shape, array.dtype) for name, array in state.items()} == like
 
-    # ---- contracts.TopicModel ----
-
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """A state without counts: the first draws of each document, from the seed, make topics differ."""
         return {
@@ -387,7 +375,8 @@ class Matched(LDA):
         start = self.table(state)
         held = self.read(documents, start.words)
         counts = self.trained(start, held, held.names(documents.keys))
-        amount = np.full((len(counts), 1), float(amount_of(documents)))
+        slots = documents.counts.sum() if documents.perturbed is None else len(documents.perturbed)  # whose number is public
+        amount = np.full((len(counts), 1), float(slots))
         clipped_sum.add(np.hstack([counts, amount]).astype(np.float32), np.arange(len(counts)))
 
     def update(self, state: State, answer: Answer) -> State:
@@ -409,23 +398,17 @@ class Matched(LDA):
             after[_OWN + name] = own * np.where(taken == NOWHERE, amount, masses[taken])[:, None]  # each as many as its data
         counts, weights = found.topics * masses[:, None], found.weights
         if self.merged == N_TOPICS:
-            counts, weights = self._as_asked(counts, weights, local, each_topic)
+            if len(counts) < self.n_topics:  # fewer were found, so the parties' own topics are merged to that number
+                names = sorted(each_topic)
+                counts = np.concatenate([local[name] * each_topic[name] for name in names])
+                weights = np.concatenate([np.full(len(local[name]), each_topic[name]) for name in names])
+            member = merged(counts, self.n_topics)
+            counts, weights = summed(counts, member), summed(weights, member)
         return {**after, "counts": counts, "weights": weights, "found": np.full(1, len(found.topics), dtype=np.int64)}
 
     def _predicting(self, state: State) -> tuple[Array, Array]:
         """Words x topics and topics' sizes as the table says: parties may have noised their words, and it does not tell."""
         return self.by_word(state), self.smoothed(state).sum(axis=1)
-
-    def _as_asked(
-        self, counts: Array, weights: Array, local: Mapping[str, Array], each_topic: Mapping[str, float]
-    ) -> tuple[Array, Array]:
-        """The found topics merged to `n_topics`; where fewer were found, the parties' own topics are merged to that number."""
-        if len(counts) < self.n_topics:
-            names = sorted(each_topic)
-            counts = np.concatenate([local[name] * each_topic[name] for name in names])
-            weights = np.concatenate([np.full(len(local[name]), each_topic[name]) for name in names])
-        member = merged(counts, self.n_topics)
-        return summed(counts, member), summed(weights, member)
 
     def findings(self, state: State) -> Mapping[str, Any]:
         """The number of different topics that were found, and the number that was asked for."""
@@ -454,8 +437,6 @@ class Matched(LDA):
         counts = bounded(state["counts"][:held])
         return CountTable(counts, np.full(held, self.alpha), self.eta, int(state["step"][0]), int(state["seed"][0]))
 
-    # ---- training at a party ----
-
     def trained(self, start: CountTable, held: SampledDocuments, names: Array) -> Array:
         """Algorithm 1 from line 8: this party's table after a restart and `sweeps` local iterations."""
         step = start.step * (self.sweeps + 1)
@@ -475,15 +456,7 @@ class Matched(LDA):
             filled, firm = np.arange(start.topics), np.full(start.counts.shape, _FIRM / max(start.words, 1))
         unknown = Assignments.remembered({}).recall(held.draw_ends, names)
         table = CountTable(firm, np.full(len(filled), _EVEN), start.eta, step, start.seed)
-        topics: Array = filled.astype(np.uint16)[held.redrawn(table, unknown, 1, self.threads)]
-        return topics
-
-
-def amount_of(documents: Any) -> int:
-    """The number of token slots. Where noise replaces the words, lengths are public."""
-    if documents.perturbed is not None:
-        return len(documents.perturbed)
-    return int(documents.counts.sum())
+        return filled.astype(np.uint16)[held.redrawn(table, unknown, 1, self.threads)]
 
 
 @dataclass(frozen=True)

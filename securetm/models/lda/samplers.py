@@ -37,7 +37,6 @@ class Proposals(NamedTuple):
 
 
 def proposals_of(table: CountTable, threads: int) -> Proposals:
-    """This round's alias tables."""
     scale = 1.0 / (table.totals + table.words * table.eta)
     of_words, sums = np.empty((table.words, table.topics)), np.empty(table.words)
     bits = of_words.view(np.uint64)

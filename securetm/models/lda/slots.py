@@ -71,14 +71,7 @@ def first_topics(first: int, last: int, draw_ends: Array, noise: Array, known: A
 
 @njit(cache=True, nogil=True)
 def draw_pieces(  # noqa: C901 - in one function: parted in four it took a fifth longer
-    first: int,
-    last: int,
-    layout: DrawLayout,
-    read: SlotWeights,
-    shared: SharedTopics,
-    noise: Array,
-    sweeps: int,
-    topics: Array,
+    first: int, last: int, layout: DrawLayout, read: SlotWeights, shared: SharedTopics, noise: Array, sweeps: int, topics: Array
 ) -> None:
     """Sweeps over pieces `first` to `last`, whose slots are those that were read.
 
@@ -266,7 +259,11 @@ class Slots(SampledDocuments):
 
         def work(part: tuple[int, int]) -> Array:
             first_topics(*part, self.draw_ends, noise, old.known(), table.topics, topics)
-            return self._draw(*part, shared, noise, sweeps, topics)
+            sums = np.zeros(shared.log_phi.shape, np.int64)
+            for head, stop, read in self._blocks(*part):  # each is read once for topics and for the sums of their weights
+                draw_pieces(head, stop, self._layout, read, shared, noise, sweeps, topics)
+                add_up(head, stop, self._layout, read, topics, sums)
+            return sums
 
         with ThreadPoolExecutor(threads) as pool:
             found = list(pool.map(work, ranges(self.slot_ends[self.draw_ends], threads)))
@@ -289,14 +286,6 @@ class Slots(SampledDocuments):
     def rows(self, documents: Array, topics: Array, table: CountTable) -> Rows:
         row = self.counted(topics, table).reshape(1, -1)
         return row.astype(np.int64) if self.perturbed.whole else row
-
-    def _draw(self, first: int, last: int, shared: SharedTopics, noise: Array, sweeps: int, topics: Array) -> Array:
-        """Draws topics for a range of documents and returns the sums of their weights. Each block is read once for both."""
-        sums = np.zeros(shared.log_phi.shape, np.int64)
-        for head, stop, read in self._blocks(first, last):
-            draw_pieces(head, stop, self._layout, read, shared, noise, sweeps, topics)
-            add_up(head, stop, self._layout, read, topics, sums)
-        return sums
 
     def _blocks(self, first: int, last: int) -> Iterator[tuple[int, int, SlotWeights]]:
         """The pieces of a range of documents, by blocks. The last block's weights say how many slots fill the next one."""

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from securetm.contracts import Reads, State
+from securetm.contracts import Reads
 from securetm.data_classes import dataclass
 from securetm.models.estimator import Count, Finite
-from securetm.models.neural.decoders import ProductOfExperts
 from securetm.models.neural.neural_model import NeuralTopicModel
 
 
@@ -24,9 +23,6 @@ class ContextualTopicModel(NeuralTopicModel):
     embedding_size: Count = 384  # numbers of a document's embedding; all-MiniLM-L6-v2 gives 384
     embedding_length: Finite = 4.0  # to which each embedding is scaled
     reads: ClassVar[frozenset[Reads]] = frozenset({Reads.COUNTS, Reads.EMBEDDINGS})
-
-    def decoding(self, state: State) -> ProductOfExperts:
-        return ProductOfExperts(self.gain)
 
 
 @dataclass(frozen=True)

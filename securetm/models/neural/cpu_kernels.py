@@ -54,8 +54,7 @@ class WordBatch:
         """The places of these documents' entries, one document after the other."""
         sizes = np.diff(self.ends)[rows]
         ends = np.cumsum(sizes)
-        places: Array = np.arange(sizes.sum()) + np.repeat(self.ends[rows] - ends + sizes, sizes)
-        return places
+        return np.arange(sizes.sum()) + np.repeat(self.ends[rows] - ends + sizes, sizes)
 
 
 def bags(counts: Any, dtype: Any, embeddings: Array | None = None, length: float = 1.0) -> WordBatch:

@@ -23,9 +23,6 @@ Kernels = FusedKernels | TorchKernels
 Layers = dict[str, Tensor]
 
 
-# ---- a product of experts ------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class ProductOfExperts:
     """softmax(gain * layer norm(shares @ topics) + background)."""
@@ -53,7 +50,6 @@ class ProductDecoded:
 
     @property
     def losses(self) -> Tensor:
-        """The reconstruction loss of each document."""
         return self.passed.losses
 
     def back(self) -> Tensor:
@@ -61,18 +57,15 @@ class ProductDecoded:
         return self.kernels.back(self.passed.back, self.topics)
 
     def only(self, rows: Tensor) -> Self:
-        """The entries of these documents."""
         return replace(self, shares=self.shares[rows], passed=self.passed.only(rows))
 
     def add_gradient(self, scale: Tensor, parts: dict[str, Any]) -> None:
-        """Adds the weighted gradients of topics and background."""
         self.kernels.add_outer(self.shares * scale[:, None], self.passed.back, parts["topics"])
         parts["background"].copy_(self.kernels.dense(scale[None], self.passed.after)[0])
 
     def background_squares(self) -> Array:
         """The squared lengths of the gradients after layer normalisation, which are the background's own."""
-        squares: Array = self.passed.after_squares.cpu().numpy()
-        return squares
+        return self.passed.after_squares.cpu().numpy()
 
     def topics_squares(self) -> tuple[Array, Array]:
         """Products of squared lengths, and the larger of the two."""
@@ -113,9 +106,6 @@ class EmbeddedExperts:
         vectors = self.vectors.to(layers["topics"].dtype)
         background = layers["background"] + self.logs.to(vectors.dtype)
         return {"topics": kernels.back(layers["topics"], vectors), "background": background}
-
-
-# ---- a mixture -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -162,8 +152,7 @@ class MixtureDecoded:
 
     def background_squares(self) -> Array:
         """Squared lengths of expected minus found counts."""
-        squares: Array = self._squares[1]
-        return squares
+        return self._squares[1]
 
     def topics_squares(self) -> tuple[Array, Array]:
         """Squared lengths, and the largest of the factors."""
@@ -181,8 +170,7 @@ class MixtureDecoded:
     @cached_property
     def _squares(self) -> Array:
         lengths = self.kernels.mixture_squares(self.batch, self.likely, self.shares, self.passed, self.slope)
-        squares: Array = lengths.cpu().numpy()
-        return squares
+        return lengths.cpu().numpy()
 
     def _summed(self, part: str) -> Array:
         gradient: Array = self._whole[part].cpu().numpy()
@@ -205,5 +193,4 @@ Decoder = ProductOfExperts | EmbeddedExperts | Mixture
 
 def products(kernels: Kernels, rows: Tensor) -> Array:
     """The products of each row with each, in 64 bits."""
-    found: Array = kernels.back(rows.double(), rows).cpu().numpy()
-    return found
+    return kernels.back(rows.double(), rows).cpu().numpy()

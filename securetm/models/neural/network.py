@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import functools
 import math
-from typing import Any
 
 import numpy as np
 import torch
@@ -107,22 +106,18 @@ class Encoding:
 
 def encode(layers: Layers, batch: WordBatch, kernels: Kernels, mask: Tensor | None) -> Encoding:
     """Topic means and log-variances of a batch; without a mask nothing is dropped."""
-    one, first = kernels.activate(_first(layers, batch, kernels))
+    if "embedding" not in layers:
+        entered = kernels.embed(batch, layers["words"], layers["words_bias"])
+    else:
+        entered = kernels.dense(_embeddings(batch, kernels), layers["embedding"], layers["words_bias"])
+        if "words" in layers:
+            entered.add_(kernels.embed(batch, layers["words"], torch.zeros_like(layers["words_bias"])))
+    one, first = kernels.activate(entered)
     two, second = kernels.activate(kernels.dense(one, layers["inner"], layers["inner_bias"]))
     two = two if mask is None else two.mul_(mask)
     head = kernels.dense(two, layers["head"], layers["head_bias"])
     normal, rates = kernels.normalise(_halves(head))
     return Encoding((first, second), (one, two), normal.view(head.shape), rates)
-
-
-def _first(layers: Layers, batch: WordBatch, kernels: Kernels) -> Tensor:
-    """What comes out of the first layer: of words, of embeddings, or of both."""
-    if "embedding" not in layers:
-        return kernels.embed(batch, layers["words"], layers["words_bias"])
-    of_embeddings = kernels.dense(_embeddings(batch, kernels), layers["embedding"], layers["words_bias"])
-    if "words" not in layers:
-        return of_embeddings
-    return of_embeddings.add_(kernels.embed(batch, layers["words"], torch.zeros_like(layers["words_bias"])))
 
 
 def _embeddings(batch: WordBatch, kernels: Kernels) -> Tensor:
@@ -134,36 +129,34 @@ def _halves(rows: Tensor) -> Tensor:
     return rows.reshape(2 * len(rows), -1)
 
 
-@dataclass(frozen=True)
-class Network:
-    """The constants of the network."""
-
-    shape: NetworkShape
-    prior: Prior
-    decoder: Decoder
-    kernels: Kernels
-
-
 class NetworkLosses:
     """The negative evidence lower bound of each document of a batch (contracts.Losses)."""
 
-    def __init__(self, weights: Array, net: Network, batch: WordBatch, noise: DocumentNoise) -> None:
-        self._net, self._batch, self._kernels = net, batch, net.kernels
-        self._dtype = weights.dtype
-        with torch.inference_mode():
-            self._run(net.shape.views(torch.from_numpy(weights).to(net.kernels.device)), noise)
+    @torch.inference_mode()
+    def __init__(
+        self,
+        weights: Array,
+        shape: NetworkShape,
+        prior: Prior,
+        decoder: Decoder,
+        kernels: Kernels,
+        batch: WordBatch,
+        noise: DocumentNoise,
+    ) -> None:
+        self._shape, self._kernels, self._batch, self._dtype = shape, kernels, batch, weights.dtype
+        layers = shape.views(torch.from_numpy(weights).to(kernels.device))
 
-    def _run(self, layers: dict[str, Tensor], noise: DocumentNoise) -> None:
-        kernels, prior = self._kernels, (self._net.prior.variance, self._net.prior.weight)
-        mask, normal = self._tensor(noise.hidden), self._tensor(noise.normal)
-        encoded = encode(layers, self._batch, kernels, mask)
-        drawn = kernels.latent(encoded.normal, normal, prior)
-        kept = drawn.shares if noise.theta is None else drawn.shares * self._tensor(noise.theta)
-        decoded = self._net.decoder.decode(layers, kept, self._batch, kernels)
+        def on_device(values: Array) -> Tensor:
+            return torch.from_numpy(np.ascontiguousarray(values, dtype=weights.dtype)).to(kernels.device)
+
+        mask, normal = on_device(noise.hidden), on_device(noise.normal)
+        theta = None if noise.theta is None else on_device(noise.theta)
+        encoded = encode(layers, batch, kernels, mask)
+        drawn = kernels.latent(encoded.normal, normal, (prior.variance, prior.weight))
+        decoded = decoder.decode(layers, drawn.shares if theta is None else drawn.shares * theta, batch, kernels)
         self.values: Array = (decoded.losses + drawn.divergence).cpu().numpy()
-        back = decoded.back()
-        back = back if noise.theta is None else back.mul_(self._tensor(noise.theta))
-        latent = kernels.latent_backward(back, encoded.normal, normal, prior, drawn)
+        back = decoded.back() if theta is None else decoded.back().mul_(theta)
+        latent = kernels.latent_backward(back, encoded.normal, normal, (prior.variance, prior.weight), drawn)
         head = kernels.normalise_backward(_halves(latent), _halves(encoded.normal), encoded.rates).view(latent.shape)
         inner = kernels.back(head, layers["head"]).mul_(mask).mul_(encoded.slopes[1])
         words = kernels.back(inner, layers["inner"]).mul_(encoded.slopes[0])
@@ -183,8 +176,7 @@ class NetworkLosses:
             if len(names) < len(owners):
                 groups = np.split(np.argsort(member, kind="stable"), np.cumsum(np.bincount(member))[:-1])
                 return np.array([self._length_of_sum(rows, lengths[rows]) for rows in groups])
-            whole: Array = lengths[np.argsort(member)]
-            return whole
+            return lengths[np.argsort(member)]
 
     def gradient(self, weights: Array) -> Array:
         """The sum over documents of weight times gradient, as one flat vector, in 64 bits if the weights are.
@@ -194,28 +186,26 @@ class NetworkLosses:
         """
         chosen = np.flatnonzero(weights)
         if len(chosen) == 0:  # also where the model's weights are NaN
-            return np.zeros(self._net.shape.size, np.result_type(weights.dtype, self._dtype))
+            return np.zeros(self._shape.size, np.result_type(weights.dtype, self._dtype))
         if len(chosen) < len(weights):
             return self._only(chosen).gradient(weights[chosen])
         with torch.inference_mode():
             wide = np.ascontiguousarray(weights, np.result_type(weights.dtype, self._dtype))
             scale = torch.from_numpy(wide).to(self._kernels.device)
-            flat = torch.zeros(self._net.shape.size, dtype=scale.dtype, device=scale.device)
-            parts = self._net.shape.views(flat)
-            self._add_first(scale, parts)
+            flat = torch.zeros(self._shape.size, dtype=scale.dtype, device=scale.device)
+            parts = self._shape.views(flat)
+            weighted = self._words * scale[:, None]
+            if "words" in parts:
+                self._kernels.embed_gradient(self._batch, weighted, parts["words"])
+            if "embedding" in parts:
+                rows = _embeddings(self._batch, self._kernels).to(scale.dtype)
+                self._kernels.add_outer(rows, weighted, parts["embedding"])
             parts["words_bias"].copy_(self._kernels.dense(scale[None], self._words)[0])
             for name, (inward, outward) in self._dense.items():
                 self._kernels.add_outer(inward * scale[:, None], outward, parts[name])
                 parts[f"{name}_bias"].copy_(self._kernels.dense(scale[None], outward)[0])
             self._decoded.add_gradient(scale, parts)
             return flat.cpu().numpy()
-
-    def _add_first(self, scale: Tensor, parts: dict[str, Any]) -> None:
-        weighted = self._words * scale[:, None]
-        if "words" in parts:
-            self._kernels.embed_gradient(self._batch, weighted, parts["words"])
-        if "embedding" in parts:
-            self._kernels.add_outer(_embeddings(self._batch, self._kernels).to(scale.dtype), weighted, parts["embedding"])
 
     def _only(self, rows: Array) -> NetworkLosses:
         """The losses of these documents, as computed among all."""
@@ -228,8 +218,15 @@ class NetworkLosses:
 
     def _lengths(self) -> Array:
         """The length of each document's gradient; infinite where any of its factors is."""
+        batch, shape = self._batch, self._shape
         words, background = self._squares(self._words), self._decoded.background_squares()
-        squares, largest = (self._input_squares() + 1.0) * words + background, words
+        inputs: Array = np.zeros(len(words))
+        if shape.reads_words:
+            row = np.repeat(np.arange(len(words)), np.diff(batch.ends))
+            inputs = np.bincount(row, weights=batch.inputs.astype(np.float64) ** 2, minlength=len(words))
+        if shape.embedding:
+            inputs = inputs + self._squares(_embeddings(batch, self._kernels))
+        squares, largest = (inputs + 1.0) * words + background, words
         for inward, outward in self._dense.values():
             came, went = self._squares(inward), self._squares(outward)
             squares = squares + (came + 1.0) * went  # a bias is a weight whose input is 1
@@ -241,16 +238,7 @@ class NetworkLosses:
             return np.where(fine, np.sqrt(squares), np.inf)
 
     def _squares(self, rows: Tensor) -> Array:
-        squares: Array = self._kernels.squared_lengths(rows).cpu().numpy()
-        return squares
-
-    def _input_squares(self) -> Array:
-        batch, shape = self._batch, self._net.shape
-        squares: Array = np.zeros(len(batch.ends) - 1)
-        if shape.reads_words:
-            row = np.repeat(np.arange(len(squares)), np.diff(batch.ends))
-            squares = np.bincount(row, weights=batch.inputs.astype(np.float64) ** 2, minlength=len(squares))
-        return squares + self._squares(_embeddings(batch, self._kernels)) if shape.embedding else squares
+        return self._kernels.squared_lengths(rows).cpu().numpy()
 
     def _length_of_sum(self, rows: Array, alone: Array) -> float:
         """The length of one owner's summed gradient; `alone` holds the lengths of its documents' own gradients.
@@ -265,22 +253,17 @@ class NetworkLosses:
 
     def _square_of_sum(self) -> float:
         """|sum a_i b_i^T|^2 = sum over pairs (a_i . a_j)(b_i . b_j), of all documents."""
-        pairs = (self._shared_inputs() + 1.0) * products(self._kernels, self._words) + self._decoded.background_products()
+        batch, shape, count = self._batch, self._shape, len(self._words)
+        shared: Array = np.zeros((count, count))  # the products of what each two documents put into the first layer
+        if shape.reads_words:
+            names, places = np.unique(batch.words, return_inverse=True)
+            dense = np.zeros((count, len(names)))
+            dense[np.repeat(np.arange(count), np.diff(batch.ends)), places] = batch.inputs  # no word twice in a row
+            shared = products(self._kernels, torch.from_numpy(dense).to(self._kernels.device))
+        if shape.embedding:
+            shared = shared + products(self._kernels, _embeddings(batch, self._kernels))
+        pairs = (shared + 1.0) * products(self._kernels, self._words) + self._decoded.background_products()
         for inward, outward in self._dense.values():
             pairs += (products(self._kernels, inward) + 1.0) * products(self._kernels, outward)
         pairs += self._decoded.topics_products()
         return math.fsum(pairs.ravel())
-
-    def _shared_inputs(self) -> Array:
-        """The products of what each two documents put into the first layer."""
-        batch, shape = self._batch, self._net.shape
-        shared = np.zeros((len(batch.ends) - 1, len(batch.ends) - 1))
-        if shape.reads_words:
-            names, places = np.unique(batch.words, return_inverse=True)
-            dense = np.zeros((len(shared), len(names)))
-            dense[np.repeat(np.arange(len(dense)), np.diff(batch.ends)), places] = batch.inputs  # no word twice in a row
-            shared = products(self._kernels, torch.from_numpy(dense).to(self._kernels.device))
-        return shared + products(self._kernels, _embeddings(batch, self._kernels)) if shape.embedding else shared
-
-    def _tensor(self, values: Array) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(values, dtype=self._dtype)).to(self._kernels.device)

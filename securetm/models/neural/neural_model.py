@@ -21,14 +21,10 @@ from securetm.models.batches import slices
 from securetm.models.document_noise import normals, survival
 from securetm.models.estimator import Count, Finite, Fraction, Positive
 from securetm.models.given_documents import check_embeddings
-from securetm.models.gradients import (
-    GradientModel,
-    optimiser_moments,
-    optimiser_step,
-)
+from securetm.models.gradients import GradientModel, optimiser_moments, optimiser_step
 from securetm.models.neural.cpu_kernels import FusedKernels, WordBatch, bags
-from securetm.models.neural.decoders import Decoder
-from securetm.models.neural.network import DocumentNoise, Network, NetworkLosses, NetworkShape, Prior, encode
+from securetm.models.neural.decoders import Decoder, ProductOfExperts
+from securetm.models.neural.network import DocumentNoise, NetworkLosses, NetworkShape, Prior, encode
 from securetm.models.neural.torch_kernels import TorchKernels, arithmetic
 from securetm.settings import one_of
 
@@ -72,8 +68,7 @@ def _add_squares(total: Array, row: Array, means: Array) -> None:
         total[v] += (row[v] - means[v]) * (row[v] - means[v])
 
 
-DEVICES = ("auto", "cpu", "cuda")
-Device = Annotated[str, one_of(*DEVICES)]
+Device = Annotated[str, one_of("auto", "cpu", "cuda")]
 _HIDDEN, _NORMAL, _THETA = 0, 1, 2  # the streams of a document's noise
 _CHUNK = 512  # documents at a time in `infer` and `log_likelihood`, so that memory does not grow with the corpus
 
@@ -107,13 +102,11 @@ class NeuralTopicModel(GradientModel):
 
     def decoding(self, state: State) -> Decoder:
         """How topic shares become probabilities of words."""
-        raise NotImplementedError
+        return ProductOfExperts(self.gain)
 
     def sizes(self) -> tuple[int, int, int, bool, int]:
         """Hidden units, topics, numbers of an embedding, whether words are read, and numbers of a topic if not one a word."""
         return self.hidden, self.n_topics, self.embedding_size, self.reads_words, 0
-
-    # ---- contracts.TopicModel ----
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Fresh weights from the rng, and the seed of all later document noise."""
@@ -121,7 +114,11 @@ class NeuralTopicModel(GradientModel):
         flat = np.zeros(shape.size, dtype=self.dtype)
         for part, values in shape.views(flat).items():
             if not part.endswith("_bias") and part != "background":
-                bound = self._start_bound(part, values.shape)
+                bound = float(np.sqrt(6.0 / sum(values.shape)))  # Glorot's, as ProdLDA's authors start
+                if not self.equal_words:
+                    # Documents start apart and topics nearly alike, as nothing is known of them. A document has length 1
+                    # whatever the vocabulary, so words have deviation 1.
+                    bound = {"words": math.sqrt(3.0), "topics": bound / 10}.get(part, bound)
                 values[...] = rng.uniform(-bound, bound, values.shape)
         self.restored(flat)
         return {
@@ -132,23 +129,13 @@ class NeuralTopicModel(GradientModel):
             **self.server_moments(flat),
         }
 
-    def _start_bound(self, part: str, shape: tuple[int, ...]) -> float:
-        """The largest weight of a layer at the start: Glorot's, as ProdLDA's authors start.
-
-        Where words need not have one deviation, documents start apart and topics nearly alike, as nothing is known of them: a
-        document has length 1 whatever the vocabulary, so words have deviation 1.
-        """
-        usual = float(np.sqrt(6.0 / sum(shape)))
-        return usual if self.equal_words else {"words": math.sqrt(3.0), "topics": usual / 10}.get(part, usual)
-
     def topics(self, state: State) -> Array:
         """Each topic's words: the decoder's output for a document of that topic alone, the background times `relevance`.
 
         At relevance 1 it is the decoder's own distribution; a lower value prefers words that are special to a topic.
         """
         layers = {name: torch.from_numpy(layer).double() for name, layer in self._layers(state).items()}
-        shares: Array = torch.softmax(self.decoding(state).alone(layers, self.relevance), dim=1).numpy()
-        return shares
+        return torch.softmax(self.decoding(state).alone(layers, self.relevance), dim=1).numpy()
 
     def infer(self, state: State, documents: Any) -> Array:
         kernels, layers = self._kernels, self._on_device(self._layers(state))
@@ -177,13 +164,11 @@ class NeuralTopicModel(GradientModel):
                 out[rows] = -decoder.decode(layers, given, batch, kernels).losses.double().cpu().numpy()
         return out
 
-    # ---- for the queries ----
-
     def losses(self, state: State, counts: Any, keys: Array, embeddings: Array | None = None) -> NetworkLosses:
         """The losses of a batch. Their noise depends on (seed, step, key) only, not on who computes them."""
         prior = Prior.laplace(self.alpha, self.n_topics, self.prior_weight)
-        network = Network(self._shape(state["weights"]), prior, self.decoding(state), self._kernels)
-        return NetworkLosses(state["weights"], network, self.read(state, counts, embeddings), self._noise(state, keys))
+        network = self._shape(state["weights"]), prior, self.decoding(state), self._kernels
+        return NetworkLosses(state["weights"], *network, self.read(state, counts, embeddings), self._noise(state, keys))
 
     def losses_of(self, state: State, documents: Any) -> NetworkLosses:
         return self.losses(state, documents.counts, documents.keys, documents.embeddings)
@@ -200,16 +185,15 @@ class NeuralTopicModel(GradientModel):
     ) -> tuple[Array, State]:
         """Weights and moments after one step along the mean gradient; the background's is longer."""
         before = self._background(weights).copy()
-        step = weights, gradient, count, memory, number, self.learning_rate, self.beta1
-        weights, memory = optimiser_step(*step, in_place)
+        rates = self.learning_rate, self.beta1
+        weights, memory = optimiser_step(weights, gradient, count, memory, number, *rates, in_place)
         if self.background_rate != 1.0:
             background = self._background(weights)
             background += weights.dtype.type(self.background_rate - 1.0) * (background - before)
         return self.restored(weights), memory
 
     def _background(self, weights: Array) -> Array:
-        part: Array = self._shape(weights).views(weights)["background"]
-        return part
+        return self._shape(weights).views(weights)["background"]
 
     def restored(self, weights: Array) -> Array:
         """With every word's spread restored, in place."""

@@ -16,20 +16,13 @@ from securetm.contracts import Array, Public, State
 from securetm.data_classes import dataclass
 from securetm.models.estimator import Count, Positive
 from securetm.models.neural.cpu_kernels import FusedKernels, WordBatch, bags, with_embeddings
-from securetm.models.neural.decoders import Decoder, EmbeddedExperts, ProductOfExperts
+from securetm.models.neural.decoders import Decoder, EmbeddedExperts
 from securetm.models.neural.neural_model import NeuralTopicModel
-from securetm.models.public_knowledge import (
-    FREQUENCIES,
-    MOST_DIMENSIONS,
-    VECTORS,
-    PublicKnowledge,
-    public_fits,
-    without_public,
-)
+from securetm.models.public_knowledge import FREQUENCIES, MOST_DIMENSIONS, VECTORS, PublicKnowledge, public_fits, without_public
 from securetm.settings import one_of
 
-FULL, EMBEDDED = DECODERS = ("full", "embedded")
-DecoderName = Annotated[str, one_of(*DECODERS)]
+FULL, EMBEDDED = "full", "embedded"
+DecoderName = Annotated[str, one_of(FULL, EMBEDDED)]
 _LENGTH = 4.0  # of what a document's words give in the space of the vectors
 
 
@@ -59,13 +52,11 @@ class ProdLDA(NeuralTopicModel):
 
     def decoding(self, state: State) -> Decoder:
         if not self.needs_public:
-            return ProductOfExperts(self.gain)
+            return super().decoding(state)
         frequencies = state.get(FREQUENCIES)
         logs = np.zeros(len(state[VECTORS])) if frequencies is None else np.log(frequencies)
         on = self._kernels.device
         return EmbeddedExperts(self.gain, self._vectors(state).to(on), torch.from_numpy(logs.astype(self.dtype)).to(on))
-
-    # ---- through frozen vectors ----
 
     @property
     def needs_public(self) -> bool:

@@ -28,10 +28,7 @@ from securetm.errors import BadSetting, Mistake
 from securetm.models.batches import slices
 from securetm.models.estimator import OrNone
 from securetm.models.given_documents import check_embeddings
-from securetm.models.gradients import (
-    GradientModel,
-    optimiser_moments,
-)
+from securetm.models.gradients import GradientModel, optimiser_moments
 from securetm.settings import CommandLineText
 
 
@@ -167,25 +164,22 @@ class LossesAlone:
             yield part
 
     def _gradient(self, document: int) -> Array:
+        """The gradient of one document. Where the network fails it is not finite, and the clip counts the document as none."""
         if document in self._kept:
             return self._kept[document]
         with torch.random.fork_rng(devices=[]):
             reseed(*self._seed, int(self._inputs.keys[document]))
-            row = self._row(copy.deepcopy(self._network), document)
+            fresh = copy.deepcopy(self._network)
+            try:
+                (loss,) = fresh(*self._inputs.tensors([document]))
+                found = torch.autograd.grad(loss, list(fresh.parameters()), allow_unused=True, materialize_grads=True)
+            except Exception:  # noqa: BLE001 - whether a stranger's code fails may depend on the document, so nobody else may see it
+                row = np.full(self._size, np.nan)
+            else:
+                self.values[document] = float(loss.detach())
+                row = torch.cat([part.reshape(-1) for part in found]).numpy()
         if (len(self._kept) + 1) * self._size <= _ROOM:
             self._kept[document] = row
-        return row
-
-    def _row(self, fresh: TopicNetwork, document: int) -> Array:
-        """The gradient of one document. Where the network fails it is not finite, and the clip counts the document as none."""
-        parameters = list(fresh.parameters())
-        try:
-            (loss,) = fresh(*self._inputs.tensors([document]))
-            found = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
-        except Exception:  # noqa: BLE001 - whether a stranger's code fails may depend on the document, so nobody else may see it
-            return np.full(self._size, np.nan)
-        self.values[document] = float(loss.detach())
-        row: Array = torch.cat([part.reshape(-1) for part in found]).numpy()
         return row
 
 
@@ -195,17 +189,12 @@ def _length(row: Array) -> float:
 
 def reseed(*numbers: int) -> None:
     """Seeds torch by all of these numbers. Without an accelerator, `manual_seed` would keep a stack trace of each call."""
-    seed = seed_of(*numbers)
+    packed = struct.pack(f"<{len(numbers)}Q", *(number % 2**64 for number in numbers))
+    seed = int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest(), "little") >> 1
     if torch.cuda.is_available() or torch.backends.mps.is_available():
         torch.manual_seed(seed)
     else:
         torch.default_generator.manual_seed(seed)
-
-
-def seed_of(*numbers: int) -> int:
-    """A seed for torch that depends on all of these numbers."""
-    packed = struct.pack(f"<{len(numbers)}Q", *(number % 2**64 for number in numbers))
-    return int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest(), "little") >> 1
 
 
 _CHUNK = 256  # documents at a time in `infer` and `log_likelihood`
@@ -232,20 +221,19 @@ class TorchModule(GradientModel):
         object.__setattr__(self, "options", {name: _plain(value) for name, value in self.options.items()})
         object.__setattr__(self, "source", check_source(self.module, self.source))
 
-    # ---- contracts.TopicModel ----
-
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """The network's own first weights, drawn from a seed of the rng. A network that does not do its part is refused."""
         seed = rng.integers(0, 2**64, 1, dtype=np.uint64)
         words = np.array([len(vocabulary)], dtype=np.int64)
-        flat = _flat(self._built(int(words[0]), int(seed[0])))
+        network = self._built(int(words[0]), int(seed[0]))
+        flat = torch.nn.utils.parameters_to_vector(network.parameters()).detach().numpy().copy()
         state = {"weights": flat, "step": np.zeros(1, dtype=np.int64), "seed": seed, "words": words}
         self._try(state)
         return {**state, **optimiser_moments(self.optimiser, flat), **self.server_moments(flat)}
 
     def topics(self, state: State) -> Array:
         with torch.no_grad():
-            return np.asarray(divided(self._network(state).eval().topics()).numpy())
+            return divided(self._network(state).eval().topics()).numpy()
 
     def infer(self, state: State, documents: Any) -> Array:
         network, inputs, out = self._network(state).eval(), self._inputs(documents), np.empty((len(documents), self.n_topics))
@@ -262,8 +250,6 @@ class TorchModule(GradientModel):
                 out[rows] = unseen.counts[rows].multiply(np.log(np.maximum(words, _LEAST))).sum(axis=1)
         return out
 
-    # ---- for the queries ----
-
     def losses_of(self, state: State, documents: Any) -> LossesAlone:
         return LossesAlone(self._network(state), self._inputs(documents), (int(state["seed"][0]), int(state["step"][0])))
 
@@ -274,7 +260,8 @@ class TorchModule(GradientModel):
             reseed(int(state["seed"][0]), int(state["step"][0]), number, int(inputs.keys[rows[0]]))
             network = self._network(state)
             network(*inputs.tensors(rows)).sum().backward()
-        return np.asarray(torch.cat([_gradient(parameter) for parameter in network.parameters()]).numpy())
+        parts = (torch.zeros_like(one) if one.grad is None else one.grad for one in network.parameters())
+        return torch.cat([part.reshape(-1) for part in parts]).numpy()
 
     @property
     def _real(self) -> torch.dtype:
@@ -334,15 +321,6 @@ def _expect(module: str, method: str, shape: tuple[int, ...], call: Any) -> None
         raise _broken(module, f"{method} must return a tensor of shape {shape}")
     if not bool(torch.isfinite(found).all()):
         raise _broken(module, f"{method} returns what is not finite")
-
-
-def _flat(network: TopicNetwork) -> Array:
-    flat: Array = torch.nn.utils.parameters_to_vector(network.parameters()).detach().numpy().copy()
-    return flat
-
-
-def _gradient(parameter: torch.nn.Parameter) -> torch.Tensor:
-    return (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad).reshape(-1)
 
 
 def _plain(value: Any) -> Any:

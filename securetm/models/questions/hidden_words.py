@@ -20,7 +20,7 @@ from securetm.errors import Misuse
 from securetm.extras import sparse
 from securetm.models.questions.word_sketch import fits
 from securetm.models.questions.word_sums import add_rows_of_length_1
-from securetm.models.questions.words import NamesWords, add_rows, presence_terms, present, total_of
+from securetm.models.questions.words import NamesWords, presence_terms, present, total_of
 
 KEY = 32  # bytes
 PARTS = 16  # of a bucket
@@ -59,7 +59,6 @@ class HashedWords:
 
     @property
     def cells(self) -> Array:
-        """The number of each word's cell."""
         return np.asarray(self.buckets * PARTS + self.parts)
 
 
@@ -111,7 +110,7 @@ class BucketFrequencies:
         found = hashed(tuple(documents.vocabulary), self.key, self.buckets)
         held, one = present(documents.counts), sparse.csr_array(np.ones((len(documents), 1), np.int64))
         table = _table(found.places, found.buckets, (len(documents.vocabulary), self.buckets))
-        add_rows(sparse.hstack([one, present(held @ table)], format="csr"), documents, clipped_sum)
+        clipped_sum.add(sparse.hstack([one, present(held @ table)], format="csr"), np.arange(len(documents)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +131,6 @@ class CellMarks(NamesWords):
         return Terms(layout, names_words=True, domain=Domain.INTEGER, bits=32, unit=Unit.PARTY)
 
     def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:
-        """The party's cells."""
         found = hashed(tuple(words), self.key, self.buckets)
         often = np.asarray(counts)[found.places]
         places, is_open = cells_among(self.open_buckets, found)
@@ -191,7 +189,6 @@ class FoundCells:
         return cls(cells[chosen], totals[chosen])
 
     def without(self, gone: Array) -> FoundCells:
-        """The others."""
         return FoundCells(self.cells[~gone], self.totals[~gone])
 
     def words_alone(self, words: Sequence[str], key: bytes, buckets: int) -> list[str]:
@@ -229,7 +226,6 @@ class BucketSums:
 
     @property
     def size(self) -> int:
-        """Coordinates of the sum."""
         if self.open_buckets is None:
             return self.buckets
         return len(self.open_buckets) * (PARTS if self.stage == len(CUTS) else 1)
@@ -241,7 +237,6 @@ class BucketSums:
         return Terms(layout, counts_words=True, part=SHARES[self.stage], bits=64, l2=1.0, linf=1.0)
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
-        """Adds the documents' rows."""
         found = hashed(tuple(documents.vocabulary), self.key, self.buckets)
         places, there = found.buckets, np.ones(len(found.buckets), dtype=bool)
         if self.open_buckets is not None:
@@ -263,7 +258,6 @@ class BucketSearch:
     _precision: float = 0.0
 
     def take(self, answer: Answer) -> None:
-        """Takes the next opened sum."""
         cells, deviation = np.asarray(total_of(answer)["cells"], dtype=np.float64), max(answer.deviation, 1e-9)
         weight = _GAINS[self.stage] / deviation**2
         if self.stage == len(CUTS):

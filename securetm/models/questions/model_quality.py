@@ -13,7 +13,7 @@ from securetm.data_classes import dataclass
 from securetm.extras import sparse
 from securetm.models.batches import chunks, with_zero
 from securetm.models.quality import npmi, pairs_within, perplexity
-from securetm.models.questions.words import add_rows, presence_terms, total_of
+from securetm.models.questions.words import presence_terms, total_of
 
 
 def rows_of_held(counts: Any, words: Array, pairs: Array) -> Any:
@@ -77,9 +77,6 @@ def _paired(held: Array, count: int, begins: Array, seconds: Array, at: int, shi
 _CHUNK = 1 << 19  # words whose pairs are added at a time
 
 
-# ---- the quality of the shared model -------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class CooccurrenceCounts:
     """How many documents hold each top word, and both words of each pair within a topic: all that NPMI needs."""
@@ -107,8 +104,7 @@ def npmi_from_answer(top: Array, answer: Answer) -> Array:
     place = np.searchsorted(_code(pairs[:, 0], pairs[:, 1]), _code(words[first], words[second]))
     documents, together = float(total["documents"][0]), total["pairs"][place]
     one, other = (np.clip(total["words"][side], together, documents) for side in (first, second))  # noise may contradict itself
-    means: Array = npmi(together, one, other, documents).mean(axis=1)
-    return means
+    return npmi(together, one, other, documents).mean(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +126,7 @@ class HeldOut:
         seen, unseen = documents.halves(self.seed)
         likelihood = np.asarray(self.model.log_likelihood(self.state, seen, unseen), dtype=np.float64)
         tokens = np.asarray(unseen.counts.sum(axis=1), dtype=np.float64).ravel()
-        add_rows(np.column_stack([likelihood, tokens, np.ones(len(tokens))]), documents, clipped_sum)
+        clipped_sum.add(np.column_stack([likelihood, tokens, np.ones(len(tokens))]), np.arange(len(documents)))
 
 
 def perplexity_from_answer(answer: Answer) -> float:
@@ -149,5 +145,4 @@ def _words_and_pairs(top: Array) -> tuple[Array, Array]:
 def _code(first: Array, second: Array) -> Array:
     """A pair of word ids as one integer, in either order."""
     low, high = np.minimum(first, second), np.maximum(first, second)
-    codes: Array = (low.astype(np.int64) << 32) | high.astype(np.int64)
-    return codes
+    return (low.astype(np.int64) << 32) | high.astype(np.int64)

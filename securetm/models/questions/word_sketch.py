@@ -52,7 +52,11 @@ class WordSketch(NamesWords):
 
     def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:
         held = [(word, int(n)) for word, n in zip(words, counts, strict=True) if n > 0 and fits(word)]
-        entries = _entries([word for word, _ in held], [n for _, n in held])
+        entries = np.zeros((len(held), WIDTH), dtype=np.int64)  # a row a word: 1, its frequency, its check in two limbs, itself
+        if held:
+            entries[:, _WORD:] = packed([word for word, _ in held])
+            entries[:, _COUNT], entries[:, _FREQUENCY] = 1, [n for _, n in held]
+            entries[:, _CHECK], entries[:, _CHECK + 1] = _check(entries)
         row = np.zeros((1, 1 + self.cells * WIDTH), dtype=np.int64)
         row[0, 0] = documents if self.counted else 0
         table = row[0, 1:].reshape(self.cells, WIDTH)  # a view
@@ -66,11 +70,7 @@ def words_in(answer: Answer) -> tuple[tuple[str, ...], int, Array]:
     total = total_of(answer)
     found = _peeled(np.array(total["cells"], dtype=np.int64))
     words = sorted((bytes(limbs.astype("<u2").tobytes()).rstrip(b"\0").decode("utf-8"), int(n)) for n, limbs in found)
-    return (
-        tuple(word for word, _ in words),
-        int(total["documents"][0]),
-        np.array([n for _, n in words], dtype=np.int64),
-    )
+    return tuple(word for word, _ in words), int(total["documents"][0]), np.array([n for _, n in words], dtype=np.int64)
 
 
 def fits(word: str) -> bool:
@@ -82,17 +82,6 @@ def packed(words: Sequence[str]) -> Array:
     """One row a word: its bytes as 16-bit numbers."""
     whole = b"".join(word.encode().ljust(LONGEST, b"\0") for word in words)
     return np.frombuffer(whole, dtype="<u2").reshape(len(words), _LIMBS)
-
-
-def _entries(words: Sequence[str], frequencies: Sequence[int]) -> Array:
-    """One row a word: 1, its frequency, its check in two limbs, and the word in limbs."""
-    entries = np.zeros((len(words), WIDTH), dtype=np.int64)
-    if not words:
-        return entries
-    entries[:, _WORD:] = packed(words)
-    entries[:, _COUNT], entries[:, _FREQUENCY] = 1, frequencies
-    entries[:, _CHECK], entries[:, _CHECK + 1] = _check(entries)
-    return entries
 
 
 def mixed(limbs: Array, salt: int) -> Array:
@@ -145,5 +134,4 @@ def _alone(table: Array) -> Array:
     ones = cells // np.maximum(cells[:, [_COUNT]], 1)
     low, high = _check(ones)
     at_home = np.any([places == held for places in _places(ones, len(table))], axis=0) if len(held) else np.zeros(0, bool)
-    chosen: Array = cells[(low == ones[:, _CHECK]) & (high == ones[:, _CHECK + 1]) & at_home]
-    return chosen
+    return cells[(low == ones[:, _CHECK]) & (high == ones[:, _CHECK + 1]) & at_home]

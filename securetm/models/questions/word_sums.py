@@ -50,7 +50,6 @@ class WordSums:
         return Terms(layout, counts_words=True, part=1 / ROUNDS, bits=64, l2=1.0, linf=1.0)
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
-        """Adds the documents' rows."""
         add_rows_of_length_1(present(documents.counts), self._table(documents.vocabulary), documents, clipped_sum)
 
     def _table(self, words: Sequence[str]) -> sparse.csr_array:
@@ -112,13 +111,8 @@ _MEDIAN = 0.8  # of what is required of the mean, the part that is required of t
 _STAGES, _SWEEPS = 12, 30
 
 
-# ---- looking words up ------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class SummedWords:
-    """One opened sum of words."""
-
     cells: Array
     deviation: float  # of the noise in each cell
     heard: Array  # which candidates were open
@@ -145,17 +139,13 @@ class WordSearch:
         heard = open_among(self.about[OPEN], self._bits) if self.about else np.ones(len(self.candidates), dtype=bool)
         cells = np.asarray(total_of(answer)["cells"], dtype=np.float64)
         self.sums.append(SummedWords(cells, max(answer.deviation, 1e-9), heard))
-        together, deviation = self._together()
+        heavy = [gain / one.deviation for gain, one in zip(GAINS, self.sums, strict=False)]
+        together = np.asarray(sum(weight * (one.cells / one.deviation) for weight, one in zip(heavy, self.sums, strict=True)))
+        deviation = float(np.linalg.norm(heavy))
         searched = Searched.in_cells(together, self.places, self.signs, deviation, self.found, CHANCES[number])
         self.found = searched.weights > 0
         if number < len(CUTS):
             self.about = opening(self._bits[~self.found & (searched.stand > CUTS[number])])
-
-    def _together(self) -> tuple[Array, float]:
-        """The sum of all cells so far, and the deviation of its noise."""
-        heavy = [gain / one.deviation for gain, one in zip(GAINS, self.sums, strict=False)]
-        cells = sum(weight * (one.cells / one.deviation) for weight, one in zip(heavy, self.sums, strict=True))
-        return np.asarray(cells), float(np.linalg.norm(heavy))
 
     def words(self) -> tuple[tuple[str, ...], Array, Array]:
         """The words that were found, alphabetically; their weights in rows of the first sum, and the deviations of these."""
@@ -217,14 +207,11 @@ def share_of_documents(weights: Array, documents: int) -> Array:
 
     A document of n words gives each of them a weight of one over the root of n, and so the root of n to all of them together.
     """
-    found: Array = np.minimum(weights * weights.sum() / documents**2, 1.0)
-    return found
+    return np.minimum(weights * weights.sum() / documents**2, 1.0)
 
 
 @dataclass(frozen=True)
 class Searched:
-    """What one search says of each candidate."""
-
     weights: Array  # 0 where noise alone may have made it
     stand: Array  # by how many deviations it stands out, when what was found is taken away
 

@@ -42,19 +42,11 @@ class EmptyVocabulary(Misuse):
     )
 
 
-def add_rows(rows: Rows, documents: Documents, clipped_sum: ClippedSum) -> None:
-    """Adds one row per document. Where persons are protected, the clipped sum joins the rows of each person."""
-    clipped_sum.add(rows, np.arange(len(documents)))
-
-
 def present(counts: Any) -> Any:
     """The words that each document holds, as a sparse matrix of 0 and 1."""
     whole = sparse.csr_array(counts, copy=True)
     whole.eliminate_zeros()
     return sparse.csr_array((np.ones(whole.nnz, np.int64), whole.indices, whole.indptr), whole.shape)
-
-
-# ---- the words of the corpus ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -71,26 +63,22 @@ class DocumentFrequencies:
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         one = sparse.csr_array(np.ones((len(documents), 1), np.int64))
-        add_rows(sparse.hstack([one, present(documents.counts)], format="csr"), documents, clipped_sum)
-
-
-def word_numbers(words: Sequence[str]) -> Array:
-    """Each word's own number below 2^62. It depends on the word alone."""
-    hashed = b"".join(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words)
-    return (np.frombuffer(hashed, dtype="<u8") >> np.uint64(2)).astype(np.int64)
+        clipped_sum.add(sparse.hstack([one, present(documents.counts)], format="csr"), np.arange(len(documents)))
 
 
 class NamesWords(ABC):
     """A question to which each party has one row, made of the words that a mechanism lets it name."""
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
-        """Adds the party's row."""
         counts = clipped_sum.named(*self.own_words(documents))
         clipped_sum.add(self.row(documents.vocabulary, counts, len(documents)), np.zeros(1, dtype=np.int64))
 
     def own_words(self, documents: Documents) -> tuple[Rows, Array, Array]:
-        """Which words each document holds, and the words' own numbers."""
-        return present(documents.counts), np.arange(len(documents)), word_numbers(documents.vocabulary)
+        """Which words each document holds, and each word's own number below 2^62, which depends on the word alone."""
+        words = (word.encode("utf-8", "surrogatepass") for word in documents.vocabulary)
+        hashed = b"".join(hashlib.blake2b(word, digest_size=8).digest() for word in words)
+        numbers = (np.frombuffer(hashed, dtype="<u8") >> np.uint64(2)).astype(np.int64)
+        return present(documents.counts), np.arange(len(documents)), numbers
 
     @abstractmethod
     def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:
@@ -122,7 +110,6 @@ class WordList(NamesWords):
         )
 
     def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:
-        """The words that are in a document, as bytes."""
         held = [(-int(n), word) for word, n in zip(words, counts, strict=True) if n and sendable(word)]
         frequent = [word for _, word in sorted(held)[:MOST_WORDS]]
         ends = np.cumsum([len(word.encode()) + 1 for word in frequent]) - 1  # with a newline between two words
@@ -134,17 +121,24 @@ def merge_words(answer: Answer) -> tuple[str, ...]:
     """The union of the parties' words, alphabetically. Refuses a bad list, and names its party."""
     union: set[str] = set()
     for party, blocks in sorted(answer.each.items()):
-        union |= _words_of(party, blocks["words"])
+        values = blocks["words"]
+        if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer) or np.any((values < -128) | (values > 255)):
+            raise BadWordList(party, "is not a list of bytes")
+        if (lines := int(np.count_nonzero(values == ord("\n"))) + 1) > MOST_WORDS:  # before they are decoded
+            raise BadWordList(party, f"has {lines} words where at most {MOST_WORDS} are accepted")
+        try:
+            words = values.astype(np.uint8).tobytes().decode("utf-8").split("\n") if len(values) else []
+        except UnicodeDecodeError as error:
+            raise BadWordList(party, f"is not UTF-8 at byte {error.start}") from None
+        for number, word in enumerate(words, start=1):
+            if not sendable(word):
+                raise BadWordList(party, f"has a word, number {number}, that is empty, too long or not printable")
+        union.update(words)
     return tuple(sorted(union))
 
 
 def choose_vocabulary(
-    words: Sequence[str],
-    documents: int,
-    frequencies: Array,
-    max_words: int,
-    min_df: float = 1,
-    max_df: float = 1.0,
+    words: Sequence[str], documents: int, frequencies: Array, max_words: int, min_df: float = 1, max_df: float = 1.0
 ) -> tuple[str, ...]:
     """The words kept, alphabetically: those in enough but not too many documents, of these the most frequent.
 
@@ -162,28 +156,9 @@ def choose_vocabulary(
     return tuple(sorted(word for _, word in kept[:max_words]))
 
 
-def _words_of(party: str, values: Array) -> set[str]:
-    """One party's words, decoded from untrusted bytes."""
-    if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer) or np.any((values < -128) | (values > 255)):
-        raise BadWordList(party, "is not a list of bytes")
-    if (lines := int(np.count_nonzero(values == ord("\n"))) + 1) > MOST_WORDS:  # before they are decoded
-        raise BadWordList(party, f"has {lines} words where at most {MOST_WORDS} are accepted")
-    try:
-        words = values.astype(np.uint8).tobytes().decode("utf-8").split("\n") if len(values) else []
-    except UnicodeDecodeError as error:
-        raise BadWordList(party, f"is not UTF-8 at byte {error.start}") from None
-    for number, word in enumerate(words, start=1):
-        if not sendable(word):
-            raise BadWordList(party, f"has a word, number {number}, that is empty, too long or not printable")
-    return set(words)
-
-
 def sendable(word: str) -> bool:
     """Whether a word may be sent: it has no control or formatting characters, since vocabularies are printed."""
     return 0 < len(word) <= LONGEST_WORD and word.isprintable() and word == word.strip()
-
-
-# ---- shared by the questions ---------------------------------------------------------------------------------------
 
 
 def presence_terms(layout: tuple[Block, ...], *, data_only: bool, bits: int = 64) -> Terms:

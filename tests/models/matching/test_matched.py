@@ -17,7 +17,7 @@ from securetm.errors import Mistake
 from securetm.models.given_documents import as_documents
 from securetm.models.lda.counting import MOST_TOPICS
 from securetm.models.lda.lda import LdaDocuments
-from securetm.models.lda.matched import NOWHERE, MatchedLDA, amount_of, composed, integrated, merged, similarities
+from securetm.models.lda.matched import NOWHERE, MatchedLDA, composed, integrated, merged, similarities
 
 from ..trained_by_hand import sum_of
 
@@ -123,7 +123,7 @@ def test_what_parties_share_is_one_topic_and_what_one_has_alone_is_its_own() -> 
     blocks = topics.reshape(len(topics), 3, 20).sum(axis=2)
     assert sorted(blocks.argmax(axis=1)) == [0, 1, 2]
     assert blocks.max(axis=1).min() > 0.9
-    np.testing.assert_allclose(state["weights"][blocks[:, 1].argmax()], sum(map(amount_of, parties.values())))
+    np.testing.assert_allclose(state["weights"][blocks[:, 1].argmax()], sum(party.counts.sum() for party in parties.values()))
     for name, own in (("north", 0), ("south", 2)):
         local = model.topics(model.for_party(state, name)).reshape(2, 3, 20).sum(axis=2)
         assert set(local.argmax(axis=1)) == {1, own}

@@ -15,7 +15,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments
 from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.models.given_documents import UnfitDocuments, as_documents
-from securetm.models.lda import sentence_kernels, sentence_lda
+from securetm.models.lda import sentence_lda
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.sentence_lda import SentenceDocuments, SentenceLDA
 
@@ -169,7 +169,7 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_another_ratio_would_be_seen(name, monkeypatch):
     right, wrong = MUTANTS[name]
-    source = inspect.getsource(sentence_kernels)
+    source = inspect.getsource(sentence_lda)
     assert source.count(right) == 1
     mutant = types.ModuleType("mutant")
     monkeypatch.setitem(sys.modules, "mutant", mutant)
