@@ -8,15 +8,7 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, Entropy, State
 from securetm.federation.questions import BUCKETS, FEWEST_PARTIES, MARKS
-from securetm.models.questions.hidden_words import (
-    KEY,
-    MOST_OPEN_A_WORD,
-    OPEN,
-    WIDTH,
-    FoundCells,
-    frequent_buckets,
-    no_buckets,
-)
+from securetm.models.questions.hidden_words import KEY, MOST_OPEN_A_WORD, OPEN, WIDTH, FoundCells, frequent_buckets, no_buckets
 from securetm.models.questions.word_sketch import LONGEST
 from securetm.plans.schema import VocabularyChoice
 from securetm.sessions.framing import Label

@@ -28,14 +28,7 @@ from securetm.federation.budget.prices import PlannedSpending
 from securetm.federation.coordinator.coordinator import Coordinator, Trained, coordinator_of
 from securetm.federation.coordinator.rounds import Attendance, NewSessionWanted, PartiesMissing
 from securetm.federation.coordinator.run_result import run_result, write_result
-from securetm.federation.coordinator.status import (
-    FINISHED,
-    HANDING_OUT,
-    STOPPED,
-    WAITING,
-    EventLog,
-    RunStatus,
-)
+from securetm.federation.coordinator.status import FINISHED, HANDING_OUT, STOPPED, WAITING, EventLog, RunStatus
 from securetm.federation.coordinator.training import CHECKPOINT, rounds_kept
 from securetm.federation.document_minimum import check_delta, others_hold
 from securetm.federation.folder import (

@@ -17,14 +17,7 @@ from securetm.data_classes import dataclass, replace
 from securetm.federation.coordinator.coordinator import Trained
 from securetm.federation.folder import RunFolder
 from securetm.federation.origins import Beginning
-from securetm.federation.party.alone import (
-    adapt,
-    held_out_likelihood,
-    judge,
-    prevalence,
-    rounds_of_adapting,
-    train_alone,
-)
+from securetm.federation.party.alone import adapt, held_out_likelihood, judge, prevalence, rounds_of_adapting, train_alone
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.party import Party
 from securetm.federation.questions import COHERENCE, TOP_WORDS, TRAIN
