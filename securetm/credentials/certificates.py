@@ -160,12 +160,10 @@ class Certificate:
 
     @cached_property
     def parsed(self) -> x509.Certificate:
-        """The certificate with its fields."""
         return x509.load_der_x509_certificate(self.der)
 
     @property
     def pem(self) -> bytes:
-        """The certificate as files and TLS libraries have it."""
         return self.parsed.public_bytes(Encoding.PEM)
 
     @cached_property
@@ -175,17 +173,14 @@ class Certificate:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the whole certificate."""
         return fingerprint_of(self.der)
 
     @property
     def until(self) -> datetime:
-        """The moment at which it ends."""
         return self.parsed.not_valid_after_utc
 
     @property
     def since(self) -> datetime:
-        """The moment at which it begins."""
         return self.parsed.not_valid_before_utc
 
     @cached_property
@@ -216,7 +211,6 @@ def check_form(certificate: Certificate, name: str) -> None:
 
 
 def check_time(certificate: Certificate, name: str, now: datetime) -> None:
-    """Refuses a certificate that has ended or has not begun."""
     if now < certificate.since:
         raise CertificateNotYetValid(name, day_and_time(certificate.since), day_and_time(now))
     if now > certificate.until:
@@ -224,7 +218,6 @@ def check_time(certificate: Certificate, name: str, now: datetime) -> None:
 
 
 def day_and_time(moment: datetime) -> str:
-    """A moment in universal time as people read it."""
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 

@@ -28,7 +28,6 @@ WARNED = timedelta(days=30)  # before a certificate ends
 
 
 def now_utc() -> datetime:
-    """The present moment."""
     return datetime.now(UTC)
 
 
@@ -86,7 +85,6 @@ def ending_soon(roster: FederationRoster, now: datetime) -> tuple[str, ...]:
 
 
 def ended(roster: FederationRoster, now: datetime) -> tuple[str, ...]:
-    """The members whose certificates have ended."""
     return tuple(one.name for one in roster.everybody if one.certificate.until < now)
 
 

@@ -56,7 +56,6 @@ def purposed(purpose: Purpose, *fields: bytes, protocol: bytes = PROTOCOL) -> by
 
 
 def digest_for(purpose: Purpose, *fields: bytes, protocol: bytes = PROTOCOL) -> bytes:
-    """The SHA-256 of these fields for one purpose."""
     return hashlib.sha256(purposed(purpose, *fields, protocol=protocol)).digest()
 
 
@@ -121,7 +120,6 @@ class PrivateIdentity:
 
     @cached_property
     def public(self) -> PublicIdentity:
-        """All public keys."""
         own = Ed25519PrivateKey.from_private_bytes(self.secret).public_key().public_bytes_raw()
         return PublicIdentity(own, self._lattice.public_key().public_bytes_raw() + public_keys(self._opening))
 
@@ -133,7 +131,6 @@ class PrivateIdentity:
         )
 
     def unseal(self, sealed: bytes, *context: bytes) -> bytes:
-        """Opens what was sealed for this identity in this context, or refuses it."""
         ends, box = sealed[: X25519_KEY + CIPHERTEXT], sealed[X25519_KEY + CIPHERTEXT :]
         if len(box) < TAG:
             raise NotSealedForMember()

@@ -46,8 +46,6 @@ _SKEW = timedelta(hours=1)  # clocks of members may be late by so much
 
 @dataclass(frozen=True)
 class Authority:
-    """The key and certificate that issue others."""
-
     federation: str
     key: ec.EllipticCurvePrivateKey
     certificate: x509.Certificate
@@ -92,7 +90,6 @@ def open_authority(home: Path, federation: str, passphrase: Passphrase | None, n
 
 
 def authority_pem(home: Path) -> bytes:
-    """The certificate of the authority in this home, or nothing if there is none."""
     path = home / AUTHORITY / _CERTIFICATE
     return path.read_bytes() if path.is_file() else b""
 
@@ -164,7 +161,6 @@ class Issuing:
     authority: Authority | None = None
 
     def first(self, federation: str, address: str, request: KeyRequest) -> FederationRoster:
-        """The first roster of a federation: the coordinator alone."""
         return FederationRoster(federation, 1, address, self._member(request, address), ())
 
     def enrol(self, roster: FederationRoster, requests: Sequence[KeyRequest]) -> FederationRoster:
@@ -234,7 +230,6 @@ class Issuing:
 
 
 def without_member(roster: FederationRoster, name: str) -> FederationRoster:
-    """The roster without that party."""
     gone = roster.listed(name)
     stays = "cannot leave: a federation without it is another one"
     require(gone is not roster.coordinator, "", "NAME", name, stays, instead="`securetm keys rotate` makes new keys")

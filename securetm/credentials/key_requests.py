@@ -46,7 +46,6 @@ class KeyRequest:
 
     @property
     def public(self) -> PublicIdentity:
-        """The public keys of the identity."""
         return PublicIdentity(self.identity, self.lasting)
 
     @property
@@ -57,14 +56,12 @@ class KeyRequest:
 
     @property
     def signed_fields(self) -> tuple[bytes, ...]:
-        """What the identity signs."""
         own = self.certificate.der if self.certificate else b""
         holds = (self.holds.to_bytes(8, "big"),) if self.holds else ()
         lasting = (self.lasting, self.old_lasting) if self.lasting else ()
         return self.name.encode(), self.identity, self.signing_request, own, self.old_identity, *lasting, *holds
 
     def text(self) -> str:
-        """The request as a file."""
         pem = x509.load_der_x509_csr(self.signing_request).public_bytes(Encoding.PEM).decode()
         lines = [
             "# A request for a place in a federation's roster. It holds no secret: send it to the coordinator's operator.",
@@ -91,8 +88,6 @@ def _signature_text(signature: bytes) -> str:
 
 @dataclass(frozen=True)
 class _RequestTable:
-    """A request as TOML has it."""
-
     name: str
     identity: str
     signing_request: str
@@ -130,7 +125,6 @@ def announcing(request: KeyRequest, keys: Keys, holds: int) -> KeyRequest:
 
 
 def write_request(path: Path, request: KeyRequest) -> None:
-    """Writes the request, in the place of one that is there."""
     with writing(path) as file:
         file.write(request.text().encode())
     sync(path)
@@ -142,7 +136,6 @@ def read_request(path: Path) -> KeyRequest:
 
 
 def parsed_request(path: Path, tables: dict[str, Any]) -> KeyRequest:
-    """The request that these tables of a file are."""
     with placed(path):
         return _request(path, table_of(_RequestTable, tables, path.name))
 
@@ -165,7 +158,6 @@ def _request(path: Path, table: _RequestTable) -> KeyRequest:
 
 
 def request_in(folder: Path) -> KeyRequest:
-    """The request that lies beside the private keys in this folder."""
     if not (folder / REQUEST).is_file():
         raise no_keys(str(folder))
     return read_request(folder / REQUEST)

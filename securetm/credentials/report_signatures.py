@@ -36,8 +36,6 @@ _DIGEST = 32
 
 @dataclass(frozen=True)
 class ReportSignature:
-    """Who signed which bytes, about which run."""
-
     sha256: bytes  # of the file
     role: str
     name: str  # of the party
@@ -49,16 +47,13 @@ class ReportSignature:
 
     @property
     def public(self) -> PublicIdentity:
-        """The public keys of the signer, as the file states them."""
         return PublicIdentity(self.identity, self.lasting)
 
     @property
     def signed_fields(self) -> tuple[bytes, ...]:
-        """What the identity signs."""
         return self.sha256, self.role.encode(), self.name.encode(), self.run.encode(), self.run_digest.encode()
 
     def text(self) -> str:
-        """The signature as a file."""
         lines = [
             "# A signature under a report. To check it: securetm report --verify FILE THIS-FILE ROSTER",
             f"format = {FORMAT}",
@@ -86,8 +81,6 @@ class _ReportSignatureTable:
 
 @dataclass(frozen=True)
 class Signer:
-    """A party's keys, open, and its name."""
-
     keys: Keys
     name: str
 
@@ -100,7 +93,6 @@ class Signer:
         return cls(Keys.open(home / KEYS, passphrase), name)
 
     def sign(self, content: bytes, run: str, run_digest: str) -> ReportSignature:
-        """The signature under the bytes of a file."""
         own = self.keys.public
         made = ReportSignature(hashlib.sha256(content).digest(), PARTY, self.name, run, run_digest, own.ed25519, own.lasting)
         return ReportSignature(**{**vars(made), "signature": self.keys.sign(Purpose.REPORT, *made.signed_fields)})
@@ -153,7 +145,6 @@ def verified(file: Path, signature: Path, trusted: str) -> ReportSignature:
 
 
 def _check_key(signed: ReportSignature, trusted: str) -> None:
-    """Refuses a key that is not the one that is trusted for that name."""
     own, told = fingerprint_of(signed.identity), parsed_fingerprint(trusted)
     read_out = told is not None and same_fingerprint(told, own)
     if not read_out and (told is not None or not _is_of(signed, _keys_in(Path(trusted), signed.name, own))):

@@ -139,7 +139,6 @@ class Member:
 
     @property
     def public(self) -> PublicIdentity:
-        """All public keys of its identity."""
         return PublicIdentity(self.identity, self.lasting)
 
     @property
@@ -218,17 +217,14 @@ class FederationRoster:
 
     @property
     def keys(self) -> Mapping[str, bytes]:
-        """The public identity of each party, as sessions pin it."""
         return {one.name: one.identity for one in self.parties}
 
     @property
     def holds(self) -> Mapping[str, int]:
-        """How many documents or persons each party says that it holds at least."""
         return {one.name: one.holds for one in self.parties}
 
     @property
     def everybody(self) -> tuple[Member, ...]:
-        """The coordinator and all parties."""
         return (self.coordinator, *self.parties)
 
     def member(self, name: str) -> Member:
@@ -252,7 +248,6 @@ class FederationRoster:
         return self.member(name)
 
     def listed(self, name: str) -> Member:
-        """The member of that name, which the operator asks for."""
         names = (COORDINATOR, *self.members)
         if name not in names:
             raise Mistake(
@@ -285,16 +280,13 @@ class FederationRoster:
 
     @property
     def fingerprint(self) -> str:
-        """The digest, as people compare it."""
         return fingerprint(self.digest)
 
     @property
     def unsigned(self) -> tuple[str, ...]:
-        """The parties that have not signed it."""
         return tuple(name for name in self.members if name not in self.signatures)
 
     def signed_by(self, name: str, keys: Keys) -> FederationRoster:
-        """The same roster with the signature of that member."""
         signature = keys.sign(Purpose.CONSENT, self.federation.encode(), self.digest)
         return self.with_signatures({**self.signatures, name: signature})
 
@@ -360,8 +352,6 @@ STAYS = "stays"
 
 @dataclass(frozen=True)
 class RosterChange:
-    """One line about one member."""
-
     name: str
     what: str  # came, left, revoked, stays, or what changed
     identity: str  # its fingerprint
@@ -400,8 +390,6 @@ LONGEST_ROSTER = 24 * 2**20  # bytes of a roster: 2,000 members that have all si
 
 @dataclass(frozen=True)
 class _RosterTable:
-    """The top of the file."""
-
     federation: str
     version: int
     coordinator: dict[str, Any]
@@ -443,7 +431,6 @@ def read_roster(path: Path) -> FederationRoster:
 
 
 def parsed_roster(path: Path, tables: dict[str, Any]) -> FederationRoster:
-    """The roster that these tables of a file are."""
     with placed(path):
         return _roster(tables, path.name)
 

@@ -20,7 +20,6 @@ def heard_elsewhere(process: int) -> tuple[str, ...]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches that address."""
     if host == "localhost":
         return True
     try:
@@ -33,7 +32,6 @@ def is_loopback(host: str) -> bool:
 
 
 def family(process: int) -> tuple[int, ...]:
-    """The process, its children, and theirs."""
     parents = dict(_parents())
     found = [process]
     for one in found:

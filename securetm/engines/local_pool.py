@@ -89,7 +89,6 @@ class LocalWorker:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process is gone."""
         return self.process.poll() is not None
 
     def give(self, call: int, work: bytes, task: bytes) -> None:
@@ -136,7 +135,6 @@ class LocalPool(Crew):
     threads: int = 1  # of each worker
 
     def __post_init__(self) -> None:
-        """Refuses numbers that cannot be."""
         for name, least in (("workers", 0), ("threads", 1)):
             value = getattr(self, name)
             require(least <= value <= MOST_WORKERS, "[engine]", name, value, f"must be from {least} to {MOST_WORKERS}")
@@ -146,7 +144,6 @@ class LocalPool(Crew):
         self._running: dict[str, LocalWorker] = {}
 
     def begin(self, work: bytes) -> None:
-        """Begins a call."""
         self._call, self._work = self._call + 1, work
 
     def free(self, wanted: int) -> Sequence[str]:
@@ -173,7 +170,6 @@ class LocalPool(Crew):
         return [event for worker in ready if (event := self._heard(worker)) is not None]
 
     def close(self) -> None:
-        """Ends every worker."""
         for worker in self._running.values():
             worker.channel.close()  # all of them end at the same time
         while self._running:

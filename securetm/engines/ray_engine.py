@@ -59,7 +59,6 @@ class RayFolder:
         return self.path / TOKEN
 
     def remove(self) -> None:
-        """Deletes the folder. Nobody uses it any more."""
         self.lock.close()
         shutil.rmtree(self.path, ignore_errors=True)
 
@@ -127,13 +126,10 @@ class RayLink:
             return True
 
     def close(self) -> None:
-        """The other end hears that this one is gone."""
         self._pipe.close()
 
 
 class RayDriver:
-    """The process, from its start to `end`."""
-
     def __init__(self, workers: int, address: str) -> None:
         self.folder = RayFolder()
         ours, theirs = Pipe()
@@ -154,11 +150,9 @@ class RayDriver:
 
     @property
     def number(self) -> int:
-        """The number of the process in the operating system."""
         return self._process.pid
 
     def last_words(self) -> str:
-        """The last line that the process wrote, for its operator."""
         with suppress(OSError):
             lines = (self.folder.path / _LOG).read_text("utf-8", "replace").split("\n")
             return next((line for line in reversed(lines) if line.strip()), "it said nothing")
@@ -250,7 +244,6 @@ class RayEngine(Crew):
     address: str = ""  # "host:port" of a cluster that is there; empty: one is started on this machine, for this party alone
 
     def __post_init__(self) -> None:
-        """Refuses settings that cannot be, and a cluster that would let others in."""
         require(0 <= self.workers <= MOST_WORKERS, WHERE, "workers", self.workers, f"must be from 0 to {MOST_WORKERS}")
         require(not self.address or self.workers > 0, WHERE, "workers", self.workers, "must be at least 1 beside an address")
         self.workers = self.workers or os.cpu_count() or 1
@@ -266,7 +259,6 @@ class RayEngine(Crew):
 
     @property
     def driver(self) -> RayDriver:
-        """The driver that runs."""
         if self._driver is None:
             self._driver = RayDriver(self.workers, self.address)
             self._told = False
@@ -286,11 +278,9 @@ class RayEngine(Crew):
         return sorted((name for name, ticket in self._busy.items() if not ticket), key=self.place)[:wanted]
 
     def place(self, worker: str) -> int:
-        """The worker's place, which was that of the lost one that it replaces."""
         return self._places[worker]
 
     def give(self, worker: str, task: Any) -> None:
-        """Sends the task, and before the first one of a call what they share."""
         if not self._told:
             self.driver.link.say("work", content=self._work)
         self._told = True
@@ -331,14 +321,12 @@ class RayEngine(Crew):
         return [Event(name, lost=f"ended with Ray: {said}") for name, ticket in lost.items() if ticket >= self._first]
 
     def close(self) -> None:
-        """Ends Ray with all of its processes."""
         driver, self._driver, self._busy, self._places = self._driver, None, {}, {}
         if driver is not None:
             driver.end()
 
 
 def not_started(problem: str) -> Failed:
-    """The failure of a Ray that could not be started or joined."""
     return Failed(
         "Ray did not start: {problem}",
         hint="the engine `pool` needs no cluster; the page docs/how-to/cluster.md says what Ray needs",
@@ -347,5 +335,4 @@ def not_started(problem: str) -> Failed:
 
 
 def has_tls(environment: Mapping[str, str]) -> bool:
-    """Whether Ray encrypts what it sends."""
     return environment.get("RAY_USE_TLS", "").lower() in ("1", "true")

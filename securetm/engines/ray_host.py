@@ -119,7 +119,6 @@ def _listen(link: RayLink, inbox: SimpleQueue[Said], folder: str) -> None:
 
 
 def _problem_with(workers: int, address: str, folder: str) -> SecuretmError | None:
-    """Starts or joins Ray, or says why not."""
     try:
         _begin(workers, address, folder)
     except SecuretmError as problem:

@@ -200,7 +200,6 @@ class RunFolder:
     holds: Mapping[str, int] = field(default_factory=dict)  # how many documents each member has at least, by the roster
 
     def ledger(self, name: str) -> Path:
-        """A party's ledger."""
         budget = self.agreement.budget
         return ledger_in(self.ledgers, self.party(name).name, None if budget is None else budget.unit)
 
@@ -216,21 +215,17 @@ class RunFolder:
 
     @property
     def coordinator(self) -> Path:
-        """The coordinator's own folder."""
         return self.path / "coordinator"
 
     def party(self, name: str) -> Path:
-        """A party's own folder."""
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40]
         return self.path / "parties" / f"{self.members.index(name) + 1:02d}-{slug}"
 
     def documents(self, name: str) -> Path:
-        """A party's documents, in its own folder."""
         return self.party(name) / "corpus.npz"
 
     @property
     def words(self) -> Path:
-        """The list of words that was agreed on."""
         return self.coordinator / "vocabulary.txt"
 
 
@@ -404,7 +399,6 @@ def reopen(path: Path, network: str = "") -> RunFolder:
 
 
 def result_of(path: Path) -> dict[str, Any]:
-    """Reads the result of a finished run."""
     if not (path / RESULT).is_file():
         raise NotARun(str(path), "finished run")
     check(path, path / RESULT)

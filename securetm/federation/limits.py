@@ -32,7 +32,6 @@ class RequestLimits:
     _state: dict[int, int] = field(default_factory=dict)  # by number of words
 
     def of_bodies(self) -> Mapping[str, int]:
-        """Returns the bounds by the name of the body on the wire."""
         named = sum(len(member.encode()) + 8 for member in self.members)
         signed = len(self.members) * (LONGEST_SIGNED + 8)
         most = {

@@ -111,7 +111,6 @@ class PartyStore(SqliteStore):
         return bytes(found[0][0]) if found else b""
 
     def only_answer(self, question: str, terms: Terms, owner: str) -> State:
-        """The answer that was kept."""
         ((kept,),) = self.rows("SELECT vector FROM answered WHERE question = ?", question)
         return read_stored(bytes(kept), terms, owner)
 
@@ -195,13 +194,11 @@ class PartyStore(SqliteStore):
     # ---- figures of the party's own documents
 
     def keep_figures(self, whose: str, figures: Mapping[str, float]) -> None:
-        """Writes figures."""
         with self.at_once():
             for name, value in figures.items():
                 self.later("INSERT OR REPLACE INTO figures VALUES (?, ?)", f"{whose} {name}", value)
 
     def kept_figures(self, whose: str) -> dict[str, float]:
-        """Reads figures."""
         found = self.rows("SELECT name, value FROM figures WHERE name LIKE ?", f"{whose} %")
         return {name.removeprefix(f"{whose} "): float("nan") if value is None else float(value) for name, value in found}
 

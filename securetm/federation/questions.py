@@ -92,7 +92,6 @@ class Diverged(SecuretmError):
 
 
 def is_finite(state: State) -> bool:
-    """Whether a state holds finite numbers only."""
     return all(np.isfinite(array).all() for array in state.values())
 
 
@@ -131,7 +130,6 @@ class Questions:
         self.adopt(self.vocabulary, candidates=self.candidates)
 
     def adopt(self, vocabulary: tuple[str, ...], *, candidates: bool = False) -> None:
-        """Sets the words that questions are about."""
         self.vocabulary, self.candidates, self._template, self._known = vocabulary, candidates, {}, {}
         self._digest = digest([list(vocabulary), candidates])
 
@@ -397,7 +395,6 @@ def question_identity(question: str, number: int, terms: Terms) -> bytes:
 
 
 def preparation_identity(session: bytes, number: int, rounds: int) -> bytes:
-    """Returns the name of one set-up of the aggregation."""
     return digest([session.hex(), "prepare", number, rounds])
 
 

@@ -35,7 +35,6 @@ class OpenedWords:
         self.found = FoundCells(np.zeros(0, np.int64), np.zeros((0, WIDTH), np.int64))
 
     def take(self, question: str, answer: Answer) -> None:
-        """Takes an opened answer."""
         choice = self._choice
         if question == BUCKETS:
             self.open_buckets, self.documents = frequent_buckets(answer, self.most, choice.min_documents)

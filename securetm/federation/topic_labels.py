@@ -72,7 +72,6 @@ class TopicLabels:
             (folder / LABELS).unlink(missing_ok=True)
 
     def table(self) -> dict[str, dict[str, str]]:
-        """Returns what stands in the file."""
         return {"labels": {str(topic): text for topic, text in self.texts.items()}}
 
     def with_given(self, given: str, topics: int) -> Self:

@@ -179,11 +179,9 @@ class RecordedParties:
             transcript.keep()
 
     def present(self) -> frozenset[str]:
-        """The parties that can be asked now."""
         return self.parties.present()
 
     def close(self) -> None:
-        """Ends the processes of the parties."""
         self.parties.close()
 
 
@@ -198,7 +196,6 @@ class RecordingWatch(Watch):
     _total: int = 0
 
     def round_begins(self, serial: int) -> None:
-        """Messages belong to this round from now on."""
         self.transcript.serial = serial
 
     def opened(self, serial: int, answer: Answer) -> None:
@@ -217,11 +214,9 @@ class RecordingWatch(Watch):
         self.told.trained(done, total)
 
     def objected(self, party: str, refusal: str) -> None:
-        """A party refused a message, or sent one that was refused."""
         self.told.objected(party, refusal)
 
     def kept(self, rounds: int) -> None:
-        """A checkpoint was written."""
         self.told.kept(rounds)
 
 
@@ -248,12 +243,10 @@ class WorkTimer:
         self.transcript.close()
 
     def stage(self, title: str, total: int) -> None:
-        """A stage begins, with so many steps."""
         self._note()
         self.stages.stage(title, total)
 
     def step(self, done: int) -> None:
-        """So many steps of the stage are done."""
         if not self._noted or time.perf_counter() - self._noted > _EVERY:
             self._note()
         self.stages.step(done)

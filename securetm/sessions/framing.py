@@ -122,7 +122,6 @@ def head(kind: int, place: int | None = None) -> bytes:
 
 
 def listed(messages: Collection[bytes]) -> bytes:
-    """Packs a list of whole messages."""
     return place_bytes(len(messages)) + b"".join(messages)
 
 
@@ -138,18 +137,15 @@ class Reader:
             raise self.malformed("another kind of message is expected")
 
     def malformed(self, problem: str) -> Malformed:
-        """Returns a refusal that names the sender."""
         return Malformed(self._sender, problem)
 
     def take(self, n: int) -> bytes:
-        """Reads the next n bytes."""
         if n > len(self._bytes) - self._at:
             raise self.malformed("it is too short")
         self._at += n
         return bytes(self._bytes[self._at - n : self._at])
 
     def number(self, n: int) -> int:
-        """Reads the next n bytes as a number."""
         return int.from_bytes(self.take(n), "big")
 
     def count(self, most: int) -> int:
@@ -191,7 +187,6 @@ class Reader:
         return self._bytes[start:]
 
     def end(self) -> None:
-        """Refuses bytes after the end."""
         if self._at != len(self._bytes):
             raise self.malformed("it is too long")
 

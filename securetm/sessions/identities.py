@@ -56,17 +56,14 @@ class PinnedRoster:
         return len(self.roster.members)
 
     def place(self, name: str) -> int:
-        """Returns the place of that name in the roster, or refuses it."""
         if name not in self._places:
             raise NotInCohort(name[:100])
         return self._places[name]
 
     def name(self, place: int) -> str:
-        """Returns the name at that place."""
         return self.roster.members[place]
 
     def key(self, place: int) -> bytes:
-        """Returns the pinned public key of the party at that place."""
         key = self.roster.keys.get(self.name(place), b"")
         if len(key) != KEY:
             raise UnknownIdentity(self.name(place))
@@ -106,7 +103,6 @@ class Identity:
 
     @property
     def place(self) -> int:
-        """The place of this party in the roster."""
         return self.register.place(self.me)
 
     def sign(self, label: Label, message: bytes, context: bytes = b"") -> bytes:

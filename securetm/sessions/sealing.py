@@ -46,7 +46,6 @@ class Pair:
         return Pair(self.roster, self.key(Label.PAIR_SETUP, setup))
 
     def key(self, label: Label, *fields: bytes) -> bytes:
-        """A key of both ends for one purpose."""
         return derive(self.root, self.roster.hash, label, *fields)
 
     def seal(self, label: Label, sender: int, recipient: int, content: bytes) -> bytes:

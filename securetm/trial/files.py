@@ -64,7 +64,6 @@ class TrialPlan:
         return recommended(asked, "the trial")
 
     def text(self) -> str:
-        """The file of that plan."""
         said = {**_SAID, "profile": f"what is protected, and from whom: securetm explain {self.profile}"}
         return plan_text(self.recommended(), said, _HEAD)
 
@@ -151,32 +150,25 @@ LETTERS = "letters"  # for a trial by courier
 
 @dataclass(frozen=True)
 class TrialFolder:
-    """The places of a trial."""
-
     path: Path
     parties: tuple[str, ...]
 
     @property
     def coordinator(self) -> Path:
-        """The folder of the coordinator."""
         return self.path / COORDINATOR
 
     @property
     def plan(self) -> Path:
-        """The coordinator's copy of the plan."""
         return self.coordinator / PLAN
 
     @property
     def run(self) -> Path:
-        """The folder of the run, which the coordinator makes."""
         return self.coordinator / RUN
 
     def party(self, name: str) -> Path:
-        """The folder of that party."""
         return self.path / "parties" / name
 
     def file(self, name: str) -> Path:
-        """The PARTY.toml of that party."""
         return self.party(name) / PARTY
 
     @property

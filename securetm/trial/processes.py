@@ -38,20 +38,16 @@ _COMMAND = (sys.executable, "-m", "securetm.cli.main")
 
 @dataclass
 class MemberProcess:
-    """One command that runs."""
-
     name: str
     log: Path
     running: subprocess.Popen[bytes]
 
     @property
     def code(self) -> int | None:
-        """How it ended; None while it runs."""
         return self.running.poll()
 
     @property
     def number(self) -> int:
-        """Its number in the operating system."""
         return self.running.pid
 
 

@@ -77,7 +77,6 @@ def _states(events: Sequence[Event]) -> dict[str, str]:
 
 
 def show_ended(ended: TrialEnded, to: Console) -> None:
-    """What came of the trial."""
     trial, profile = ended.trial, ended.profile
     show([shared_topics(ended.result, to.width)], to)
     to.print(_exchange(ended))

@@ -162,7 +162,6 @@ class LedgersOfDocuments:
         return generation
 
     def _sources(self, known: Mapping[bytes, frozenset[Place]], kind: str) -> list[Path]:
-        """Returns the ledgers of that kind that one party's documents have."""
         places = sorted({place for held in known.values() for place in held})
         return [path for at, file in places if (path := self._at(at) / f"{file}{kind}").is_file()]
 
@@ -266,7 +265,6 @@ def own_budget(path: Path, of_the_run: Budget | None) -> Budget | None:
 
 
 def runs_in(path: Path) -> frozenset[str]:
-    """Returns the runs that this ledger holds."""
     with Ledger.read(path) as ledger:
         return frozenset(account.run for account in ledger.runs())
 

@@ -109,7 +109,6 @@ class PlannedSpending:
         return bill_of(self.agreement, self.parties)
 
     def at(self, noise: float) -> Bill:
-        """The bill at this noise."""
         return bill_of(self.agreement.with_privacy(noise=noise), self.parties)
 
     def possible(self, noise: float) -> bool:

@@ -64,7 +64,6 @@ def remembered(others: Store, name: str, owner: int = 0, tag: bytes = bytes(TAG)
 
 
 def kept_under(name: str, tag: bytes) -> str:
-    """Where a party keeps the head of that owner's ledger over that data set."""
     return _LEDGER_OF + name + (f" {tag.hex()}" if any(tag) else "")
 
 
@@ -228,5 +227,4 @@ class Countersigning:
 
 
 def _leads_in(led: Mapping[str, wire.Accepted], since: Mapping[str, int]) -> dict[str, _Lead]:
-    """What owners answered to a question for links."""
     return {owner: _Lead(since[owner], *map(bytes, said.parcels)) for owner, said in led.items() if len(said.parcels) == 2}

@@ -57,7 +57,6 @@ class Coordinator(Rounds):
     _disallowed: bool = False  # whether a party's policy refused a question about the finished model
 
     def run(self) -> Trained:
-        """Invites, agrees on words, trains, assesses."""
         kept, facts = self._kept()
         recall_words(self)
         self.store.forget_after(self.serial)  # later rounds will be run again

@@ -117,7 +117,6 @@ def _register(rounds: Rounds) -> PinnedRoster:
 
 
 def _nothing_found(rounds: Rounds) -> Failed:
-    """The documents have no words in common."""
     choice = rounds.agreement.plan.vocabulary
     return Failed(
         "hardly any word is in {least:document|documents} and at {parties} parties",

@@ -50,7 +50,6 @@ class LocalPages:
     _free: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MOST_CLIENTS))
 
     def __enter__(self) -> Self:
-        """Begins to listen."""
         try:
             self._listening = socket.create_server((self.host, self.port), backlog=MOST_CLIENTS)
         except OSError as problem:
@@ -68,7 +67,6 @@ class LocalPages:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Listens no longer."""
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
         self._listening.close()
@@ -92,7 +90,6 @@ class LocalPages:
             self._free.release()
 
     def _answer(self, head: bytes) -> bytes:
-        """Returns the whole answer to a request."""
         first, *fields = head.decode("latin-1").split("\r\n")
         method, path, *rest = [*first.split(" "), "", ""]
         if len(rest) != 3 or not rest[0].startswith("HTTP/1."):
@@ -160,14 +157,11 @@ _GAUGES: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float | None]], ...
 
 @dataclass(eq=False)
 class RunMetrics(Collector):
-    """Turns the facts of a served run, as they are now, into metrics."""
-
     facts: Told
     prefix: ClassVar[str] = "securetm_"
     gauges: ClassVar = _GAUGES
 
     def collect(self) -> Iterator[Metric]:
-        """Yields every metric."""
         facts = self.facts()
         for name, what, value_in in self.gauges:
             if (value := value_in(facts)) is not None:
@@ -211,13 +205,10 @@ _OF_A_PARTY: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float | None]],
 
 @dataclass(eq=False)
 class PartyMetrics(RunMetrics):
-    """Turns what a party's operator may read into metrics."""
-
     prefix: ClassVar[str] = "securetm_party_"
     gauges: ClassVar = _OF_A_PARTY
 
     def counted(self, facts: Mapping[str, Any]) -> tuple[Counted, ...]:
-        """Answers, refusals and bytes of this party alone."""
         return (
             ("answers", "Answers by the question.", "question", facts["answers"]),
             ("refusals", "Refusals and failures by their name.", "name", facts["refusals"]),

@@ -92,7 +92,6 @@ class Attendance:
         return self.fewest > 0
 
     def check(self, asked: Collection[str], answered: Collection[str]) -> None:
-        """Refuses to go on with too few answers."""
         missing = [member for member in asked if member not in answered]
         if missing and (self.everyone or len(answered) < min(self.fewest, len(asked))):
             raise PartiesMissing(", ".join(missing))
@@ -166,7 +165,6 @@ class Rounds:
         self._check_enough(accepted)
 
     def _resumed_from(self, member: str) -> int:
-        """Returns the round from whose memory that party goes on."""
         return self.kept if self.parties_open else self.remembered.get(member, 0)
 
     def _invitation(self, resume_from: int) -> bytes:

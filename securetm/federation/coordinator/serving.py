@@ -64,8 +64,6 @@ from securetm.stages import Unwatched
 
 @dataclass(frozen=True)
 class CoordinatorFiles:
-    """A coordinator's own files."""
-
     keys: Keys
     roster: FederationRoster
     authorities: tuple[bytes, ...]  # certificates in PEM: one, or none
@@ -354,7 +352,6 @@ class Serving:
             raise TooFewCame(names, round(patience), len(here), len(members), said, self.command)
 
     def _wait_for(self, parties: int, seconds: float) -> None:
-        """Waits until so many parties are there."""
         members = frozenset(self.folder.members)
         if seconds <= 0:
             return
@@ -384,7 +381,6 @@ class Serving:
             return frozenset(self.folder.members) - store.handed_out()
 
     def _handed_out(self, rounds: int, late: frozenset[str]) -> frozenset[str]:
-        """Hands the model to these parties. Returns those that took it."""
         with self._coordinator() as coordinator:
             taken = coordinator.hand_out_again(rounds, sorted(late))
         for name in taken:

@@ -52,7 +52,6 @@ class TrainingPhase:
 
     @property
     def ended_by(self) -> str:
-        """What ended the training: rounds, epochs, weights, held_out or budget."""
         choice, allowed = self.choice, self.rounds.agreement.plan.training.rounds
         if self.exhausted or self._asked() < choice.rounds:
             return "budget" if self.exhausted else choice.stop
@@ -89,11 +88,9 @@ class TrainingPhase:
         return self._judged(state) if judged else self._ended(state, keep=keep)
 
     def _judged(self, state: State) -> State:
-        """Takes the measure of the last round, and ends it."""
         return self._ended(self._judge(state), keep=True)
 
     def _ended(self, state: State, *, keep: bool) -> State:
-        """Ends a round, and returns the state after it."""
         self.unjudged, total = False, self.choice.rounds
         if keep:
             self.keep(state)
@@ -153,7 +150,6 @@ class TrainingPhase:
         return self._keeps_all or slow or time.monotonic() - self._kept_at > SECONDS_BETWEEN_KEEPS
 
     def keep(self, state: State) -> None:
-        """Writes a checkpoint."""
         store = self.rounds.store
         rounds = self.rounds
         asked = {"serial": rounds.serial, "numbers": rounds.numbers, "remembered": rounds.remembered}

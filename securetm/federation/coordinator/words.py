@@ -184,5 +184,4 @@ def chosen(
 
 
 def message_of(words: tuple[str, ...], *, candidates: bool = False) -> wire.Adopt:
-    """Returns the message that tells the parties a list."""
     return wire.Adopt("\n".join(words).encode(), candidates)

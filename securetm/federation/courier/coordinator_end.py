@@ -98,7 +98,6 @@ class CourierParties:
         """Does nothing: letters outlive the sessions."""
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Replies:
-        """Sends one wave, and yields the replies."""
         yield from self.ask_in_one([(requests, most)])[0]
 
     def ask_in_one(self, waves: Sequence[Wave]) -> Sequence[Replies]:
@@ -278,7 +277,6 @@ class _QuietLog(EventLog):
     journal: Journal = field(kw_only=True)
 
     def write(self, event: str, **facts: Fact) -> None:
-        """Writes one event, unless it was written before."""
         if not self.journal.repeats:
             super().write(event, **facts)
 
@@ -319,7 +317,6 @@ class CourierServing(Serving):
         return result
 
     def _hand_out_late(self, rounds: int) -> None:
-        """Hands the model to those that do not have it yet."""
         self._take_receipts()
         if late := self._without_model():
             self.parties.letters.missing, self.parties.late = [], True

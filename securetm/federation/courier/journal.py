@@ -147,5 +147,4 @@ class KeptEntropy:
     journal: Journal
 
     def bytes(self, n: int) -> bytes:
-        """So many random bytes."""
         return bytes(self.journal.told("drawn", lambda: OperatingSystem().bytes(n)))

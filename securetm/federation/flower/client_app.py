@@ -19,7 +19,6 @@ app = ClientApp()
 
 @app.query()  # type: ignore[untyped-decorator]
 def carry(message: Message, context: Context) -> Message:
-    """Passes one message on."""
     reply = ask(_socket(context), payload_of(message, "the coordinator"))
     return Message(content_of(reply), reply_to=message)
 

@@ -87,7 +87,6 @@ class FlowerParties:
                 yield name, reply
 
     def present(self) -> frozenset[str]:
-        """Returns the parties that can be asked now."""
         with self._lock:
             return frozenset(self._bound)
 

@@ -106,7 +106,6 @@ def _serve_one(listening: socket.socket, door: Door) -> None:
 
 
 def ask(path: Path, request: bytes, timeout: float | None = None) -> bytes:
-    """Hands the party at that socket one message, and returns its reply."""
     caller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     caller.settimeout(timeout)
     with refused_as(PartyNotReached, path), caller, _near(path) as near:
@@ -119,7 +118,6 @@ def ask(path: Path, request: bytes, timeout: float | None = None) -> bytes:
 
 
 def answers(path: Path) -> bool:
-    """Whether a process listens at that socket."""
     with suppress(OSError), _near(path) as near:
         return _answers(near)
     return False
@@ -170,8 +168,6 @@ class SocketCarrier:
     events: NetworkEvents
 
     def run(self, handle: Callable[[bytes], bytes | memoryview], stop: threading.Event) -> bool:
-        """Answers requests until `stop` is set or the run has ended. Returns whether it has."""
-
         def counted(request: bytes) -> bytes | memoryview:
             reply = handle(request)
             self.events.carried(COORDINATOR, len(request), len(reply))

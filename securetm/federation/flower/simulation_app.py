@@ -39,7 +39,6 @@ READY = b"ready\n"
 
 
 def sockets(folder: RunFolder) -> Path:
-    """Where the sockets of a run's parties lie."""
     return folder.path / "sockets"
 
 

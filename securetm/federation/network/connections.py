@@ -38,7 +38,6 @@ class Spool:
             self._file = self._opened()
 
     def add(self, part: Message) -> None:
-        """Adds the next bytes."""
         if self._file is None:
             self._parts.append(part)
             return
@@ -59,7 +58,6 @@ class Spool:
             self.close()
 
     def close(self) -> None:
-        """Forgets the bytes."""
         self._parts = []
         if self._file is not None:
             self._file.close()
@@ -219,7 +217,6 @@ class PartySlot:
         self.asked = None
 
     def take(self, connected: Connected) -> None:
-        """The party has connected."""
         self.connected = connected
         self._offer()
 

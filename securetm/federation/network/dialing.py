@@ -75,7 +75,6 @@ class BackOff:
     most: float = 30.0
 
     def seconds(self, failures: int) -> float:
-        """Returns the wait after so many failures in a row."""
         bound = min(self.most, self.first * 2.0 ** min(failures, 30))
         return bound * secrets.randbelow(1 << 20) / (1 << 20)
 

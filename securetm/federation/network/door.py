@@ -184,7 +184,6 @@ class Door:
                 writer.transport.abort()
 
     def _left(self, one: Stranger) -> None:
-        """The connection has ended."""
         self._no_stranger(one)
         if self._by_port.get(one.port) is one:
             del self._by_port[one.port]

@@ -97,7 +97,6 @@ class Hub:
         return NetworkParties(self, deadline)
 
     def present(self) -> frozenset[str]:
-        """Returns who is connected now."""
         return frozenset(name for name, slot in self._slots.items() if slot.connected is not None)
 
     def wait_for(self, names: Collection[str], timeout: float) -> frozenset[str]:
@@ -299,7 +298,6 @@ class NetworkParties:
             self.hub.withdraw(wave)
 
     def present(self) -> frozenset[str]:
-        """Returns who is connected now."""
         return self.hub.present()
 
     def close(self) -> None:

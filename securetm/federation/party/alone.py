@@ -41,7 +41,6 @@ def trained_on(
     on_round: OnRound,
     name: str = "",
 ) -> State:
-    """The state after the rounds of these numbers over these documents alone."""
     for number in numbers:
         query = model.query(model.for_party(state, name))  # with as many topics as it has in the federation
         clipped_sum, batch = ClippedRowSum(query.terms), query.terms.batch
@@ -57,7 +56,6 @@ def trained_on(
 
 
 def judge(model: TopicModel, state: State, documents: PartyDocuments, seed: int) -> dict[str, float]:
-    """Measures the quality of a model on this party's documents."""
     assert documents.agreed is not None
     topics = model.topics(state)
     return {
@@ -75,7 +73,6 @@ def held_out_likelihood(model: TopicModel, state: State, documents: PartyDocumen
 
 
 def prevalence(model: TopicModel, state: State, documents: PartyDocuments) -> Array:
-    """Returns the share of this party's documents that each topic takes."""
     assert documents.agreed is not None
     shares: Array = model.infer(state, documents.agreed).sum(axis=0) / max(len(documents.agreed), 1)
     return shares
@@ -96,8 +93,6 @@ _SPLIT = 0x61646170  # beside the plan's seed, so that it is another split than 
 
 @dataclass(frozen=True)
 class Adapted:
-    """A model that was adapted to one party's documents."""
-
     model: TopicModel
     state: State
     shared_topics: int  # the first ones; those after them are the party's own
@@ -109,7 +104,6 @@ class Adapted:
         return Adapted(model, _whole(model, shared, documents, seed), self.shared_topics, 0, self.chosen_by)
 
     def facts(self) -> dict[str, Any]:
-        """Returns how it came about, ready for JSON."""
         weight = STAGES[self.stages - 1][0] if self.stages else None
         finite = [round(value, 3) if np.isfinite(value) else None for value in self.chosen_by]
         own = len(self.model.topics(self.state)) - self.shared_topics
@@ -133,7 +127,6 @@ def adapt(
     unit, done = max(1, -(-rounds // _ROUNDS)), 0
 
     def step(state: State, documents: Any, weight: float, length: int, memory: Memory) -> tuple[State, Memory]:
-        """Trains a stage, and counts the rounds of all of them."""
         nonlocal done
         numbers, done = range(done, done + length * unit), done + length * unit
         memory, begun = dict(memory), here.weighing_earlier(state, weight)

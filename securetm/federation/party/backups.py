@@ -204,7 +204,6 @@ class _Sealing:
 
     @classmethod
     def begun(cls, stream: BinaryIO, passphrase: Passphrase) -> _Sealing:
-        """Writes the head."""
         salt = OperatingSystem().bytes(_SALT)
         stream.write(MAGIC + salt)
         return cls(stream, _cipher(passphrase, salt), MAGIC + salt)
@@ -218,7 +217,6 @@ class _Sealing:
         return len(content)
 
     def end(self) -> None:
-        """Writes the last piece."""
         self._seal(bytes(self.waiting), last=True)
 
     def _seal(self, piece: bytes, *, last: bool) -> None:
@@ -240,7 +238,6 @@ class _Opening:
 
     @classmethod
     def begun(cls, stream: BufferedReader, file: Path, passphrase: Passphrase) -> _Opening:
-        """Reads the head."""
         head = stream.read(len(MAGIC) + _SALT)
         if not head.startswith(MAGIC) or len(head) != len(MAGIC) + _SALT:
             raise _damaged(file, "it does not begin as a copy of a home does")

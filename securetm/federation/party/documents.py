@@ -37,7 +37,6 @@ class PartyDocuments:
     held_out: Corpus | None = None
 
     def adopt(self, vocabulary: tuple[str, ...], agreement: Agreement) -> None:
-        """Reads the documents in the agreed words, and splits off the held-out ones."""
         whole = self.own.project(vocabulary)
         self.agreed = _with_words(whole)
         read = self.agreed if agreement.model.learns_words_only else whole
@@ -50,7 +49,6 @@ class PartyDocuments:
         self.held_out = _with_words(held_out)  # of others no word can be predicted
 
     def for_question(self, name: str) -> Corpus:
-        """Returns the documents that this question reads."""
         in_agreed_words = {FREQUENCIES: self.agreed, COHERENCE: self.agreed, TRAIN: self.train, HELD_OUT: self.held_out}
         in_agreed_words[PAIRS] = self.train  # held-out documents are never learned from
         before_words = dict.fromkeys((WORDS, JOINT, BUCKETS, MARKS, BUCKET_SUMS), self.own)

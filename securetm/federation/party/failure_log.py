@@ -29,8 +29,6 @@ class Failure:
 
 
 class FailureLog:
-    """The failures of a party, in its own store."""
-
     def __init__(self, store: PartyStore, told: Callable[[Failure], None]) -> None:
         self._store, self._told = store, told
 
@@ -43,7 +41,6 @@ class FailureLog:
             self.failed(failure)
 
     def failed(self, failure: Exception) -> None:
-        """Writes down one failure."""
         advice = (
             failure.advice()
             if isinstance(failure, SecuretmError)

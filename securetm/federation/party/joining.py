@@ -102,7 +102,6 @@ class Joining:
         return units_of(self.corpus, self.agreement.unit) + others
 
     def facts(self) -> dict[str, Any]:
-        """What a report says of the run, besides what came of it."""
         agreement = self.agreement
         named = {"party": self.file.name, "federation": self.roster.federation, "data_set": self.home.data_set}
         named |= {"profile": agreement.profile.name, "profile_digest": agreement.profile.digest.hex()}

@@ -38,11 +38,9 @@ class SystemClock:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def now(self) -> float:
-        """Returns seconds that never go back."""
         return time.monotonic()
 
     def wait(self, seconds: float) -> None:
-        """Waits so long, or until it is stopped."""
         self.stopped.wait(max(0.0, seconds))
 
 
@@ -73,7 +71,6 @@ class PacedParty:
 
     @property
     def most_bytes(self) -> int:
-        """The bytes of the longest message that it reads now. A carrier need not read more."""
         return self.party.most_bytes
 
     def handle(self, message: bytes) -> bytes | memoryview:
@@ -90,7 +87,6 @@ class PacedParty:
         return reply
 
     def close(self) -> None:
-        """Closes the party's files."""
         self.party.close()
 
     def _prepare(self) -> None:

@@ -114,7 +114,6 @@ class PartyState:
         return self.store.keeping(f"{serial:08d}-{round_id.hex()[:16]}", self.entropy)
 
     def close(self) -> None:
-        """Closes this party's files."""
         self.store.close()
         for opened in (self.ledger, self.others):
             if opened is not None:
@@ -137,7 +136,6 @@ class Learner:
         self.rounds = int(memory[_ROUNDS][0]) if _ROUNDS in memory else 0
 
     def about(self, question: str) -> State:
-        """Returns the state that this question is about."""
         if question == MARKS:
             return self.hidden.about_marks()
         if not self.state:

@@ -217,11 +217,9 @@ class InProcess:
         return ((name, self.parties[name].handle(message)) for name, message in requests.items())
 
     def present(self) -> frozenset[str]:
-        """Returns all parties."""
         return frozenset(self.parties)
 
     def close(self) -> None:
-        """Closes the parties' stores."""
         for party in self.parties.values():
             party.close()
 
@@ -277,7 +275,6 @@ class Workers:
                 self._receive(name)
 
     def present(self) -> frozenset[str]:
-        """Returns all parties."""
         return frozenset(self._at)
 
     def close(self) -> None:

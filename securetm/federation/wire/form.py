@@ -79,7 +79,6 @@ class Walk:
     spans: dict[str, array[int]] = field(default_factory=dict)  # three numbers each: many empty fields take no memory
 
     def refuse(self, problem: str) -> Malformed:
-        """Returns a refusal that names the sender."""
         return Malformed(self.sender, problem)
 
     def number(self, end: int) -> int:
