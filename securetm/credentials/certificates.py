@@ -211,6 +211,7 @@ def check_form(certificate: Certificate, name: str) -> None:
 
 
 def check_time(certificate: Certificate, name: str, now: datetime) -> None:
+    """Refuses a certificate that has ended or has not begun."""
     if now < certificate.since:
         raise CertificateNotYetValid(name, day_and_time(certificate.since), day_and_time(now))
     if now > certificate.until:

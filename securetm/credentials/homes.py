@@ -57,6 +57,7 @@ class AcceptedRosterUnread(Misuse):
 
 
 def accepted_roster(home: Path) -> FederationRoster | None:
+    """The roster that was accepted here last."""
     path = home / ACCEPTED
     if not path.exists():
         return None

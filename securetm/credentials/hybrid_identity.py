@@ -131,6 +131,7 @@ class PrivateIdentity:
         )
 
     def unseal(self, sealed: bytes, *context: bytes) -> bytes:
+        """Opens what was sealed for this identity in this context, or refuses it."""
         ends, box = sealed[: X25519_KEY + CIPHERTEXT], sealed[X25519_KEY + CIPHERTEXT :]
         if len(box) < TAG:
             raise NotSealedForMember()

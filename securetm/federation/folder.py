@@ -399,6 +399,7 @@ def reopen(path: Path, network: str = "") -> RunFolder:
 
 
 def result_of(path: Path) -> dict[str, Any]:
+    """Reads the result of a finished run."""
     if not (path / RESULT).is_file():
         raise NotARun(str(path), "finished run")
     check(path, path / RESULT)

@@ -56,6 +56,7 @@ class PinnedRoster:
         return len(self.roster.members)
 
     def place(self, name: str) -> int:
+        """Returns the place of that name in the roster, or refuses it."""
         if name not in self._places:
             raise NotInCohort(name[:100])
         return self._places[name]
@@ -64,6 +65,7 @@ class PinnedRoster:
         return self.roster.members[place]
 
     def key(self, place: int) -> bytes:
+        """Returns the pinned public key of the party at that place."""
         key = self.roster.keys.get(self.name(place), b"")
         if len(key) != KEY:
             raise UnknownIdentity(self.name(place))

@@ -92,6 +92,7 @@ class Attendance:
         return self.fewest > 0
 
     def check(self, asked: Collection[str], answered: Collection[str]) -> None:
+        """Refuses to go on with too few answers."""
         missing = [member for member in asked if member not in answered]
         if missing and (self.everyone or len(answered) < min(self.fewest, len(asked))):
             raise PartiesMissing(", ".join(missing))

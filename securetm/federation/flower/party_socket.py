@@ -106,6 +106,7 @@ def _serve_one(listening: socket.socket, door: Door) -> None:
 
 
 def ask(path: Path, request: bytes, timeout: float | None = None) -> bytes:
+    """Hands the party at that socket one message, and returns its reply."""
     caller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     caller.settimeout(timeout)
     with refused_as(PartyNotReached, path), caller, _near(path) as near:

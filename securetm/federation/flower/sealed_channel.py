@@ -101,6 +101,7 @@ class CoordinatorEnd:
     number: int = 0  # of the last request
 
     def seal(self, request: bytes) -> bytes:
+        """Seals the next request."""
         self.number += 1
         return sealed(self.keys.requests, self.number, request)
 

@@ -49,6 +49,7 @@ class PartyDocuments:
         self.held_out = _with_words(held_out)  # of others no word can be predicted
 
     def for_question(self, name: str) -> Corpus:
+        """Returns the documents that this question reads."""
         in_agreed_words = {FREQUENCIES: self.agreed, COHERENCE: self.agreed, TRAIN: self.train, HELD_OUT: self.held_out}
         in_agreed_words[PAIRS] = self.train  # held-out documents are never learned from
         before_words = dict.fromkeys((WORDS, JOINT, BUCKETS, MARKS, BUCKET_SUMS), self.own)

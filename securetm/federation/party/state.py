@@ -136,6 +136,7 @@ class Learner:
         self.rounds = int(memory[_ROUNDS][0]) if _ROUNDS in memory else 0
 
     def about(self, question: str) -> State:
+        """Returns the state that this question is about."""
         if question == MARKS:
             return self.hidden.about_marks()
         if not self.state:
