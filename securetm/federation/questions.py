@@ -68,7 +68,7 @@ _ABOUT_WORDS = {
     "file": (),
 }  # by where the list comes from
 _ABOUT_NOTHING = (WORDS, JOINT, FREQUENCIES, BUCKETS, PAIRS)  # but the corpus
-_BEFORE_WORDS = (WORDS, JOINT, BUCKETS, MARKS, BUCKET_SUMS)
+BEFORE_WORDS = (WORDS, JOINT, BUCKETS, MARKS, BUCKET_SUMS)
 _ONCE = (PAIRS, COHERENCE)  # in a run
 
 
@@ -135,7 +135,7 @@ class Questions:
 
     def words(self, name: str) -> bytes:
         """Returns the digest of the list that a question is about. It is in the round id: different lists give no sum."""
-        return b"" if name in _BEFORE_WORDS else self._digest
+        return b"" if name in BEFORE_WORDS else self._digest
 
     def make(self, name: str, state: State) -> Query:
         """Makes the question of that name about that state, or refuses. Its rows are per person where persons are protected.
@@ -199,7 +199,7 @@ class Questions:
             return CellMarks(self.buckets, _checked_buckets(state, self), self.key)
         if state and name in _ABOUT_NOTHING:
             raise BadState("the question is about nothing but the corpus, so no state may come with it")
-        if name not in _BEFORE_WORDS and (not words or (self.candidates and name != FREQUENCIES)):
+        if name not in BEFORE_WORDS and (not words or (self.candidates and name != FREQUENCIES)):
             raise BadState("no vocabulary has been agreed on")
         made: Mapping[str, Callable[[], Query]] = {
             WORDS: lambda: WordList(MOST_WORD_BYTES),

@@ -7,7 +7,7 @@ less from stage to stage; some of the training documents are held back, and say 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -44,11 +44,9 @@ def trained_on(
     for number in numbers:
         query = model.query(model.for_party(state, name))  # with as many topics as it has in the federation
         clipped_sum, batch = ClippedRowSum(query.terms), query.terms.batch
-        drawn = (
-            documents.select(batch_rows(np.asarray(documents.keys), batch, number, seed))
-            if batch and len(documents)
-            else documents
-        )
+        drawn = documents
+        if batch and len(documents):
+            drawn = documents.select(batch_rows(np.asarray(documents.keys), batch, number, seed))
         query.answer(drawn, clipped_sum, memory, np.random.default_rng([seed, number]))
         state = model.update(state, Answer(clipped_sum.blocks()))
         on_round(number + 1, len(numbers))
@@ -106,9 +104,13 @@ class Adapted:
     def facts(self) -> dict[str, Any]:
         weight = STAGES[self.stages - 1][0] if self.stages else None
         finite = [round(value, 3) if np.isfinite(value) else None for value in self.chosen_by]
-        own = len(self.model.topics(self.state)) - self.shared_topics
-        topics = {"shared_topics": self.shared_topics, "own_topics": own}
-        return {**topics, "stages": self.stages, "shared_weight": weight, "chosen_by": finite}
+        return {
+            "shared_topics": self.shared_topics,
+            "own_topics": len(self.model.topics(self.state)) - self.shared_topics,
+            "stages": self.stages,
+            "shared_weight": weight,
+            "chosen_by": finite,
+        }
 
 
 def adapt(
@@ -120,7 +122,10 @@ def adapt(
     """
     held = len(model.topics(shared))
     own = min(held, len(documents) // _DOCUMENTS_A_TOPIC) if own_topics is None else own_topics
-    here, start = _begun(model, shared, documents, seed, held + own)
+    here = model
+    if model.gains_topics:
+        here = replace(model, n_topics=min(held + own, MOST_TOPICS))  # type: ignore[type-var]  # every model is a dataclass
+    start = here.going_on(shared, documents.vocabulary, np.random.default_rng([seed, _SPLIT]))
     fit, back = documents.split(1 - _HELD_BACK, seed ^ _SPLIT)
     if not len(fit) or not back.lengths().sum():
         return Adapted(model, _whole(model, shared, documents, seed), held, 0, ())
@@ -138,17 +143,12 @@ def adapt(
         state, memory = step(state, fit, weight, length, memory)
         tried.append(_unseen(here, state, back, seed))
         kept.append((state, memory))
-    best = _chosen(tried)
+    fair = [tried[0] * _SEEN, *tried[1:]]  # 0 is the shared model, whose figure is known to be too good
+    best = int(np.argmin([value if np.isfinite(value) else np.inf for value in fair]))
     if not best:
         return Adapted(model, _whole(model, shared, documents, seed), held, 0, tuple(tried))
     state, _ = step(kept[best][0], documents, STAGES[best - 1][0], _FINISH, kept[best][1])
     return Adapted(here, state, held, best, tuple(tried))
-
-
-def _chosen(tried: Sequence[float]) -> int:
-    """The stage that predicts best; 0 is the shared model, whose figure is known to be too good."""
-    fair = [tried[0] * _SEEN, *tried[1:]]
-    return int(np.argmin([value if np.isfinite(value) else np.inf for value in fair]))
 
 
 def rounds_of_adapting(rounds: int) -> int:
@@ -161,13 +161,6 @@ def _whole(model: TopicModel, shared: State, documents: Any, seed: int) -> State
     if model.fits(shared, len(documents.vocabulary)):
         return shared
     return model.going_on(shared, documents.vocabulary, np.random.default_rng([seed, _SPLIT]))
-
-
-def _begun(model: TopicModel, shared: State, documents: Any, seed: int, topics: int) -> tuple[TopicModel, State]:
-    """The model with topics of the party's own, and the state from which it is adapted."""
-    if model.gains_topics:
-        model = replace(model, n_topics=min(topics, MOST_TOPICS))  # type: ignore[type-var]  # every model is a dataclass
-    return model, model.going_on(shared, documents.vocabulary, np.random.default_rng([seed, _SPLIT]))
 
 
 def _unseen(model: TopicModel, state: State, documents: Any, seed: int) -> float:

@@ -23,7 +23,7 @@ from securetm.credentials.diagnosis import check_own, now_utc, said_of_build
 from securetm.credentials.homes import KEYS, check_accepted
 from securetm.credentials.keys import Keys, Passphrase
 from securetm.credentials.roster import FederationRoster, read_roster
-from securetm.data_classes import dataclass, field, replace
+from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
 from securetm.errors import BadSetting, Failed, SecuretmError, named_in
 from securetm.federation.budget.ledgers import LedgersOfDocuments, own_budget, runs_in
@@ -102,29 +102,41 @@ class Joining:
         return units_of(self.corpus, self.agreement.unit) + others
 
     def facts(self) -> dict[str, Any]:
-        agreement = self.agreement
-        named = {"party": self.file.name, "federation": self.roster.federation, "data_set": self.home.data_set}
-        named |= {"profile": agreement.profile.name, "profile_digest": agreement.profile.digest.hex()}
         return {
-            **named,
+            "party": self.file.name,
+            "federation": self.roster.federation,
+            "data_set": self.home.data_set,
+            "profile": self.agreement.profile.name,
+            "profile_digest": self.agreement.profile.digest.hex(),
             "members": list(self.roster.members),
-            "agreement": agreement.digest.hex(),
+            "agreement": self.agreement.digest.hex(),
             "roster": self.roster.digest.hex(),
             "run": self.run_name,
         }
 
     def party(self, watch: PartyWatch, engine: Engine = IN_PROCESS) -> Party:
         """Opens the party's stores and its ledger. From now on nobody else may. The engine computes its answers."""
-        identity, members = self.keys.identity, self.roster.members
         self.home.check_one_data_set(self.agreement)
         others = self.home.others() if self.agreement.budget is not None else None
         ledger, tag = self._ledger(others)
-        store = self.home.store(self.agreement, identity, self.corpus)
-        budgeted = ledger, others, self.run_name
-        keys = dict(self.roster.keys)
-        made = Party(self.file.name, members, self.agreement, self.corpus, store, OperatingSystem(), keys, *budgeted)
-        told = dict(self.roster.holds)
-        return replace(made, policy=self.file.policy, holds=told, ledger_tag=tag, watch=watch, engine=engine)
+        store = self.home.store(self.agreement, self.keys.identity, self.corpus)
+        return Party(
+            self.file.name,
+            self.roster.members,
+            self.agreement,
+            self.corpus,
+            store,
+            OperatingSystem(),
+            dict(self.roster.keys),
+            ledger,
+            others,
+            self.run_name,
+            policy=self.file.policy,
+            holds=dict(self.roster.holds),
+            ledger_tag=tag,
+            watch=watch,
+            engine=engine,
+        )
 
     def ledgers(self) -> list[Path]:
         """The ledgers that these documents have so far. None is made."""
@@ -138,9 +150,7 @@ class Joining:
     def spent(self) -> dict[str, Any] | None:
         """What the ledger says now; None where there is none. It may be called while another thread charges it."""
         found = self.ledgers()
-        if not found:
-            return None
-        return spent(found[-1], self.run_name, self.agreement)
+        return spent(found[-1], self.run_name, self.agreement) if found else None
 
     def _ledger(self, others: SqliteStore | None) -> tuple[Ledger, bytes]:
         """Opens the ledger of the documents, under a budget with the one that its owner gave the data set."""

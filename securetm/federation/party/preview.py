@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
-from securetm.accounting.spends import Spend
 from securetm.answers.route import compile_route
 from securetm.federation.budget.prices import bill_of
 from securetm.federation.origins import before_in_ledger
@@ -96,11 +95,14 @@ def cost(joining: Joining) -> dict[str, Any] | None:
         return None
     spends = bill_of(agreement, len(joining.roster.members)).spends()
     whole, ledgers = total(spends, ALONE * budget.delta), joining.ledgers()
-    before, own = 0.0, joining.file.privacy.budget(budget)
+    before, own, left = 0.0, joining.file.privacy.budget(budget), []
     for path in ledgers:
         with Ledger.read(path) as ledger:
             before = max(before, ledger.spent().epsilon)
-            own = joining.file.privacy.budget(ledger.budget) if ledger.has_budget else own
+            if ledger.has_budget:
+                own = joining.file.privacy.budget(ledger.budget)
+                if spends:
+                    left.append(ledger.remaining(joining.run_name, spends[-1], spends[-1].count))
     planned = {"epsilon": whole.epsilon, "delta": budget.delta}
     return {
         "unit": budget.unit.value,
@@ -109,19 +111,6 @@ def cost(joining: Joining) -> dict[str, Any] | None:
         "unbounded_because": next((one.unbounded_because for one in map(all_runs, ledgers) if one and one.because), None),
         "budget": own.epsilon,
         "left_before": max(0.0, own.epsilon - before),
-        "answers_that_fit": _fitting(joining, spends),
+        "answers_that_fit": min(left, default=None),  # None: no ledger says yet
         "answers": sum(spend.count for spend in spends),
     }
-
-
-def _fitting(joining: Joining, spends: Sequence[Spend]) -> int | None:
-    """Returns how many answers of the training the ledger still admits; None where there is no ledger yet."""
-    ledgers = joining.ledgers()
-    if not ledgers or not spends:
-        return None
-    left = []
-    for path in ledgers:
-        with Ledger.read(path) as ledger:
-            if ledger.has_budget:
-                left.append(ledger.remaining(joining.run_name, spends[-1], spends[-1].count))
-    return min(left, default=None)

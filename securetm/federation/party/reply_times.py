@@ -65,7 +65,7 @@ class PacedParty:
     overruns: int = 0  # answers that took longer than the interval
 
     def __post_init__(self) -> None:
-        self.party = replace(self.party, clock=self.clock.now)
+        self.party.clock = self.clock.now
         kept = self.party.store.get(KEPT_AS)
         self.interval = float(kept) if kept is not None else None
 
@@ -99,7 +99,7 @@ class PacedParty:
             each = bill.round or bill.once
             assert each is not None  # what is admitted under a budget is noised
             party.session.guard.look_ahead(each, bill.rounds)
-        if self.party.heard == _ADOPT and self.longest is None:
+        if party.heard == _ADOPT and self.longest is None:
             self.longest = longest_answer(party)
 
     def _leaves(self, took: float) -> float:
