@@ -205,12 +205,22 @@ class Rounds:
         about = shown[asked[0]]
         if self.parties_open:  # the shapes of the start are public; the state after it is the parties' alone
             shown = {member: {} for member in asked}
-        counted = (
-            tuple(self.remembered.get(m, 0) for m in asked) if self.attendance.goes_on_without and not self.parties_open else ()
+        counted: tuple[int, ...] = ()
+        if self.attendance.goes_on_without and not self.parties_open:
+            counted = tuple(self.remembered.get(member, 0) for member in asked)
+        demands = [self._demands.get(member, Least()) for member in asked]  # with the most of them, every party answers
+        ask = wire.Ask(
+            question,
+            number,
+            self.serial,
+            asked,
+            b"",
+            shown[asked[0]],
+            keep,
+            counted,
+            least_parties=max(one.parties for one in demands),
+            least_documents=max(one.documents for one in demands),
         )
-        least = self._least(asked)
-        ask = wire.Ask(question, number, self.serial, asked, b"", shown[asked[0]], keep, counted)
-        ask = replace(ask, least_parties=least.parties, least_documents=least.documents)
         _, route, cohort = compile_question(self.questions, self.session, ask, about, self.keys)
         self.numbers[question] = number + 1
         requests = self._requests(replace(ask, round_id=cohort.round_id), shown, route.terms)
@@ -245,11 +255,6 @@ class Rounds:
         if self.serial < facts["serial"]:
             self.serial, self.numbers = int(facts["serial"]), dict(facts["numbers"])
         return Answer(total, deviation=float(facts["deviation"]))
-
-    def _least(self, asked: Collection[str]) -> Least:
-        """What the sum must hold so that every party that is asked answers: the most that any of them demands."""
-        demands = [self._demands.get(member, Least()) for member in asked]
-        return Least(max(one.parties for one in demands), max(one.documents for one in demands))
 
     def _requests(self, ask: wire.Ask, shown: Mapping[str, State], terms: Terms) -> dict[str, bytes]:
         """Packs the question for each party, with what the others signed of its ledger where a budget is spent."""
@@ -358,9 +363,12 @@ class Rounds:
             raise
 
     def _told(self, bodies: Mapping[str, wire.Body]) -> dict[str, wire.Accepted]:
-        accepted = self._sent({member: wire.pack_request(self.session, body) for member, body in bodies.items()})
+        accepted = self._sent(self._packed(bodies))
         self.attendance.check(bodies, accepted)
         return accepted
+
+    def _packed(self, bodies: Mapping[str, wire.Body]) -> dict[str, bytes]:
+        return {member: wire.pack_request(self.session, body) for member, body in bodies.items()}
 
     def _sent(self, requests: Mapping[str, bytes]) -> dict[str, wire.Accepted]:
         """Sends each party its message, and returns what the parties that answered accepted."""
@@ -380,7 +388,7 @@ class Rounds:
 
     def _told_soon(self, bodies: Mapping[str, wire.Body]) -> dict[str, wire.Accepted]:
         """Sends each party its message, and does without the replies."""
-        self._soon({member: wire.pack_request(self.session, body) for member, body in bodies.items()}, lambda _: None)
+        self._soon(self._packed(bodies), lambda _: None)
         return {}
 
     def _wave(self, requests: Mapping[str, bytes], *, about_documents: bool = False) -> Replies:
@@ -414,8 +422,7 @@ class Rounds:
         bodies, then = step
         if not bodies or not self.questions.paid:
             return []
-        requests = {member: wire.pack_request(self.session, body) for member, body in bodies.items()}
-        return [((requests, self._most), lambda replies: then(self._outcomes(replies)))]
+        return [((self._packed(bodies), self._most), lambda replies: then(self._outcomes(replies)))]
 
     def _accepted(self, member: str, reply: Message) -> wire.Accepted | None:
         """Returns a reply that accepts, and keeps the head of the party's ledger. Raises what the party refused.

@@ -231,9 +231,8 @@ class Serving:
     def _run(self) -> dict[str, Any]:
         if (self.folder.path / RESULT).is_file():
             result = result_of(self.folder.path)
-            check(
-                self.folder.path, *([self.folder.model] if self._sees_the_model and result["rounds"] else []), self.folder.words
-            )
+            has_model = self._sees_the_model and result["rounds"]
+            check(self.folder.path, *([self.folder.model] if has_model else []), self.folder.words)
             self._hand_out_late(result["rounds"])
         else:
             before = self._ended_before()
@@ -272,14 +271,14 @@ class Serving:
         kept = rounds_kept(self.folder.coordinator)
         while True:
             self._await_parties()
-            problem = self._session()
-            if isinstance(problem, Trained):
-                return problem
-            if (now := rounds_kept(self.folder.coordinator)) > kept or isinstance(problem, NewSessionWanted):
+            ended = self._session()
+            if isinstance(ended, Trained):
+                return ended
+            if (now := rounds_kept(self.folder.coordinator)) > kept or isinstance(ended, NewSessionWanted):
                 kept, self._failed = now, 0
                 self.late.clear()
             else:
-                self._pause_after(problem)
+                self._pause_after(ended)
 
     def _pause_after(self, problem: Exception) -> None:
         """Waits before another session, after one without a round, or stops by name if sessions have failed for too long.
@@ -287,7 +286,10 @@ class Serving:
         That time begins with the first failure: how long its answers took before it is no sign of one. It has no part in which
         parties were waited for.
         """
-        self._check_deadline()
+        late = {name: max(seconds) for name, seconds in sorted(self.late.items()) if len(seconds) > 1}
+        if late and self.folder.agreement.budget is not None:  # late twice, and the interval never becomes shorter
+            enough = 2 ** math.ceil(math.log2(max(late.values())))  # intervals are powers of two
+            raise AnswersTooLate(", ".join(late), f"{self.choice.deadline:g}", f"{enough:g}", self.command)
         self._failed += 1
         if self._failed == 1:
             self._failing = time.monotonic()
@@ -298,13 +300,6 @@ class Serving:
             raise NoProgress(round(self.choice.patience), self._failed, said, self.command)
         # A party that breaks every session must not keep everybody busy.
         time.sleep(min(_PAUSE * 2 ** (self._failed - 2), _LONGEST_PAUSE, self.choice.patience))
-
-    def _check_deadline(self) -> None:
-        """Stops by name where a budget is spent and a party was late twice: its interval never becomes shorter."""
-        late = {name: max(seconds) for name, seconds in sorted(self.late.items()) if len(seconds) > 1}
-        if late and self.folder.agreement.budget is not None:
-            enough = 2 ** math.ceil(math.log2(max(late.values())))  # intervals are powers of two
-            raise AnswersTooLate(", ".join(late), f"{self.choice.deadline:g}", f"{enough:g}", self.command)
 
     def _session(self) -> Trained | Exception:
         """Runs one session. Returns the model, or why the session ended before it."""
@@ -334,11 +329,9 @@ class Serving:
         under_way = self.status.session or (self.folder.coordinator / f"{CHECKPOINT}.safetensors").is_file()
         patience = self.choice.patience
         grace = min(self.choice.grace, patience) if under_way and not self.attendance.everyone else patience
-        enough = (
-            len(members)
-            if self.attendance.everyone
-            else max(self.attendance.fewest, self.folder.agreement.profile.minimum_parties)
-        )
+        enough = len(members)
+        if not self.attendance.everyone:
+            enough = max(self.attendance.fewest, self.folder.agreement.profile.minimum_parties)
         if not members <= self.parties.present():
             self.status.enters(WAITING)
             self._wait_for(len(members), grace)
@@ -396,7 +389,16 @@ def served_folder(
     Members and their keys are those of the present roster: a party may have come, left, or changed its keys.
     """
     if not (path / KEPT).is_file() or not (path / RUN).is_file():
-        return _begun(path, agreement, federation, keys, with_content)
+        if not (path / "coordinator").exists():  # killed before it had begun
+            (path / RUN).unlink(missing_ok=True)
+        check_free(path)
+        check_lists(agreement)
+        private_folder(path)
+        name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
+        folder = RunFolder(path, agreement, tuple(keys), with_content, dict(keys), name, path / LEDGERS)
+        write_record(folder, {"federation": federation})
+        bind(path, [path / RUN])
+        return folder
     folder = reopen(path, str(agreement.plan.model.settings.get("module", "")))
     same = {
         "plan": folder.agreement.digest == agreement.digest,
@@ -414,19 +416,6 @@ def served_folder(
     return replace(folder, agreement=agreement, members=tuple(keys), keys=dict(keys))
 
 
-def _begun(path: Path, agreement: Agreement, federation: str, keys: Mapping[str, bytes], with_content: bool) -> RunFolder:
-    if not (path / "coordinator").exists():  # killed before it had begun
-        (path / RUN).unlink(missing_ok=True)
-    check_free(path)
-    check_lists(agreement)
-    private_folder(path)
-    name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
-    folder = RunFolder(path, agreement, tuple(keys), with_content, dict(keys), name, path / LEDGERS)
-    write_record(folder, {"federation": federation})
-    bind(path, [path / RUN])
-    return folder
-
-
 def origin_of_served(folder: RunFolder) -> Origin:
     """The origin of what this federation learned: no party spends more than the run's budget."""
     run = run_between_organisations(str(read_json(folder.path / RUN)["federation"]), folder.agreement)
@@ -439,14 +428,12 @@ def served_result(
     """Returns what the coordinator may know of a finished run. Where parties keep the model, it has no topics."""
     seen = trained.rounds > 0 and folder.agreement.profile.aggregation.opened_by == "coordinator"
     began = Beginning.under(folder.agreement, trained.vocabulary if seen else ())
-    each = [_spent(folder, name, spent(trained.rounds)) for name in folder.members]
+    each: list[dict[str, Any]] = []  # what this run spent of each party's budget by its plan; the parties' ledgers are not here
+    for name in folder.members:
+        if (planned := spent(trained.rounds)) is None:
+            each.append({"party": name, "unit": "document", "epsilon": None, "delta": None})
+        else:
+            own = {"party": name, **planned, **planned.get("own", {})}
+            each.append(before_by_name(folder.agreement, name).added_to(own))
     told = run_result(folder, trained, timer, began, each, origin_of_served(folder), seen=seen)
     return {**dict.fromkeys(UNKNOWN), **told}
-
-
-def _spent(folder: RunFolder, name: str, planned: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What this run spent of one party's budget by its plan, with what it started from; the party's ledger is not here."""
-    if planned is None:
-        return {"party": name, "unit": "document", "epsilon": None, "delta": None}
-    own = {**planned, **planned.get("own", {})}
-    return before_by_name(folder.agreement, name).added_to({"party": name, **own})

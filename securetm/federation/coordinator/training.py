@@ -87,9 +87,6 @@ class TrainingPhase:
             self.keep(state)
         return self._judged(state) if judged else self._ended(state, keep=keep)
 
-    def _judged(self, state: State) -> State:
-        return self._ended(self._judge(state), keep=True)
-
     def _ended(self, state: State, *, keep: bool) -> State:
         self.unjudged, total = False, self.choice.rounds
         if keep:
@@ -150,13 +147,12 @@ class TrainingPhase:
         return self._keeps_all or slow or time.monotonic() - self._kept_at > SECONDS_BETWEEN_KEEPS
 
     def keep(self, state: State) -> None:
-        store = self.rounds.store
         rounds = self.rounds
         asked = {"serial": rounds.serial, "numbers": rounds.numbers, "remembered": rounds.remembered}
         came = {"rounds": self.done, "history": self.history, "unjudged": self.unjudged}
-        store.keep_state(CHECKPOINT, state, asked | came)
+        rounds.store.keep_state(CHECKPOINT, state, asked | came)
         rounds.watch.kept(self.done)
-        store.drop_states(ASKED.format("*", "*"))
+        rounds.store.drop_states(ASKED.format("*", "*"))
         self._kept_at, rounds.kept = time.monotonic(), rounds.serial
 
     def _asked_before(self, question: str, state: State) -> State:
@@ -173,13 +169,13 @@ class TrainingPhase:
         store.keep_state(ASKED.format(question, number), state if model.party_models else model.for_party(state, ""), {})
         return state
 
-    def _judge(self, state: State) -> State:
-        """Takes the measure that decides about stopping. Held-out loss is a question like any other."""
+    def _judged(self, state: State) -> State:
+        """Ends a round with the measure that decides about stopping. Held-out loss is a question like any other."""
         public, store = self.rounds.agreement.model.for_party(state, ""), self.rounds.store
         if self._by_loss:
             state = self._asked_before(HELD_OUT, state)
             if (loss := self._answer(HELD_OUT, state, keep=True)) is None:
-                return state
+                return self._ended(state, keep=True)
             value = perplexity_from_answer(loss)
         else:
             value = relative_change(self._mark, public)
@@ -189,7 +185,7 @@ class TrainingPhase:
         if self._by_loss and value <= _least(self.history):  # never true of what is not a number
             store.keep_state(BEST, state, {"serial": self.rounds.serial})
         self._keep_mark(public)
-        return state
+        return self._ended(state, keep=True)
 
     def _last_mark(self, state: State) -> State:
         """Returns the weights at the last look, also where a session before this one looked; else those of this state."""
