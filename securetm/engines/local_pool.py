@@ -87,10 +87,6 @@ class LocalWorker:
             )
         return cls(name, place, process, here)
 
-    @property
-    def has_ended(self) -> bool:
-        return self.process.poll() is not None
-
     def give(self, call: int, work: bytes, task: bytes) -> None:
         """Sends a task, and the work of its call before the first one. A process that is gone shows it when it is heard."""
         has_work, self.call, self.busy = self.call == call, call, True
@@ -148,7 +144,7 @@ class LocalPool(Crew):
 
     def free(self, wanted: int) -> Sequence[str]:
         """At most so many workers that have no task."""
-        for worker in [one for one in self._running.values() if one.has_ended and not one.busy]:
+        for worker in [one for one in self._running.values() if not one.busy and one.process.poll() is not None]:
             self._lost(worker)
         found = [name for name, worker in self._running.items() if not worker.busy]
         while len(found) < wanted and len(self._running) < self.workers:

@@ -133,7 +133,11 @@ class RayDriver:
     def __init__(self, workers: int, address: str) -> None:
         self.folder = RayFolder()
         ours, theirs = Pipe()
-        own = given_environment(os.environ, address) if address else local_environment(os.environ, self.folder.token)
+        if address:  # where that is on this machine alone, so is the driver
+            here = {HERE_ALONE: "0"} if is_loopback(address.rpartition(":")[0]) else {}
+            own = {**environment(os.environ), **here}
+        else:
+            own = local_environment(os.environ, self.folder.token)
         with writing(self.folder.path / _LOG) as log:
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a module of our own
                 [*_COMMAND, str(theirs.fileno())],
@@ -167,12 +171,6 @@ class RayDriver:
             self._process.kill()  # the others end with it
             self._process.wait()
         self.folder.remove()
-
-
-def given_environment(inherited: Mapping[str, str], address: str) -> dict[str, str]:
-    """The environment of the driver of a given cluster. Where that is on this machine alone, so is the driver."""
-    here = {HERE_ALONE: "0"} if is_loopback(address.rpartition(":")[0]) else {}
-    return {**environment(inherited), **here}
 
 
 def environment(inherited: Mapping[str, str]) -> dict[str, str]:
@@ -310,11 +308,7 @@ class RayEngine(Crew):
             case ("refused", problem):
                 self.close()
                 raise problem
-        return self._without_driver()
-
-    def _without_driver(self) -> list[Event]:
-        """The driver is gone, and its workers with it."""
-        said, lost = self.driver.last_words(), self._busy
+        said, lost = self.driver.last_words(), self._busy  # the driver is gone, and its workers with it
         self.close()
         if all(ticket < self._first for ticket in lost.values()):  # none had a task yet
             raise not_started(said)

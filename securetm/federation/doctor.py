@@ -252,7 +252,15 @@ def _ledgers(home: Path) -> Finding:
         try:
             with Ledger.read(path) as ledger:
                 entries += ledger.head[0]
-                _check_owner(home, ledger)
+                own = _attempted(lambda: request_in(home / KEYS).name)
+                if isinstance(own, str) and ledger.owner != own:
+                    raise Mistake(
+                        "{path} is the ledger of {owner}, and this is the home of {own}",
+                        hint="put the ledger of {own} back; without it, take the budget of its documents as spent",
+                        path=str(ledger.path),
+                        owner=ledger.owner,
+                        own=own,
+                    )
         except SecuretmError as problem:
             return _refused("ledgers", problem)
     try:
@@ -263,18 +271,6 @@ def _ledgers(home: Path) -> Finding:
         return Finding("ledgers", GOOD, "none yet")
     whole = f"{counted(len(paths), 'ledger')} with {counted(entries, 'entry', 'entries')}"
     return Finding("ledgers", GOOD, f"{whole}: every entry follows from the one before")
-
-
-def _check_owner(home: Path, ledger: Ledger) -> None:
-    own = _attempted(lambda: request_in(home / KEYS).name)
-    if isinstance(own, str) and ledger.owner != own:
-        raise Mistake(
-            "{path} is the ledger of {owner}, and this is the home of {own}",
-            hint="put the ledger of {own} back; without it, take the budget of its documents as spent",
-            path=str(ledger.path),
-            owner=ledger.owner,
-            own=own,
-        )
 
 
 def _stores(home: Path) -> Finding:

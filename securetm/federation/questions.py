@@ -61,12 +61,8 @@ MOST_CANDIDATES = 250_000  # words
 TOP_WORDS = 10
 WORDS_KEY = "key of words"  # in a party's store
 FEWEST_PARTIES = 2  # that hold a word, where it is hidden: what one party alone has gets no column
-_ABOUT_WORDS = {
-    "union": (WORDS, FREQUENCIES),
-    JOINT: (JOINT,),
-    BLIND: (BUCKETS, MARKS),
-    "file": (),
-}  # by where the list comes from
+# By where the list comes from.
+_ABOUT_WORDS = {"union": (WORDS, FREQUENCIES), JOINT: (JOINT,), BLIND: (BUCKETS, MARKS), "file": ()}
 _ABOUT_NOTHING = (WORDS, JOINT, FREQUENCIES, BUCKETS, PAIRS)  # but the corpus
 BEFORE_WORDS = (WORDS, JOINT, BUCKETS, MARKS, BUCKET_SUMS)
 _ONCE = (PAIRS, COHERENCE)  # in a run
@@ -142,8 +138,7 @@ class Questions:
 
         Where words are, noise is in the documents before any row is made of them: whose row it is does not matter then.
         """
-        query = self._made(name, state)
-        unit = self.agreement.unit
+        query, unit = self._made(name, state), self.agreement.unit
         if self.paid and unit is Unit.WORD:
             return query
         if self.paid and query.terms.unit is not Unit.DOCUMENT:
@@ -171,8 +166,7 @@ class Questions:
 
     def times(self, name: str) -> int:
         """Returns how often a run asks this question; one about the corpus alone is answered once."""
-        numbers = self.numbers(name)
-        return 1 if numbers == INF else int(numbers)
+        return 1 if self.numbers(name) == INF else int(self.numbers(name))
 
     def most_answers(self) -> int:
         """Returns how many answers a session needs at most: those about the corpus are given once."""
@@ -358,7 +352,8 @@ def compile_question(
     """
     agreement = questions.agreement
     query = questions.make(ask.question, about)
-    named = question_identity(ask.question, ask.number, query.terms)
+    # The same in every session, and about the corpus alone also at every number.
+    named = digest([ask.question, None if query.terms.data_only else ask.number])
     who = {"identities": tuple(keys.get(member, b"") for member in ask.members)}
     meant_by: dict[str, Any] = {**who, "least": Least(ask.least_parties, ask.least_documents), "question": named}
     cohort = cohort_of(agreement.profile, ask.members, number=ask.number, seed=agreement.plan.seed, **meant_by)
@@ -387,11 +382,6 @@ def round_identity(
 def share_identity(session: bytes, purpose: str, about: State) -> bytes:
     """Returns the name of an exchange of the parties among themselves."""
     return digest([session.hex(), "share", purpose, digest_of_arrays(about).hex()])
-
-
-def question_identity(question: str, number: int, terms: Terms) -> bytes:
-    """Returns the name of a question: the same in every session, and about the corpus alone also at every number."""
-    return digest([question, None if terms.data_only else number])
 
 
 def preparation_identity(session: bytes, number: int, rounds: int) -> bytes:

@@ -164,9 +164,14 @@ class SqliteStore:
     def keep(self) -> None:
         """Writes all queued changes in one transaction. Ctrl-C waits until they are on disk, unless it comes twice."""
         with self._named(), undisturbed():
-            with self._transaction():
+            try:
+                self._open.execute("BEGIN")
                 for change, values in self._waiting:
                     self._open.execute(change, values)
+                self._open.execute("COMMIT")
+            finally:
+                if self._open.in_transaction:
+                    self._open.execute("ROLLBACK")
             self._waiting = []
 
     def close(self) -> None:
@@ -175,16 +180,6 @@ class SqliteStore:
 
     def _beside(self, key: str) -> Path:
         return self.path.with_suffix(".large") / hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        try:
-            self._open.execute("BEGIN")
-            yield
-            self._open.execute("COMMIT")
-        finally:
-            if self._open.in_transaction:
-                self._open.execute("ROLLBACK")
 
     @contextmanager
     def _named(self) -> Iterator[None]:

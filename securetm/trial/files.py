@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Mapping
 from pathlib import Path
 
 from securetm.contracts import Unit
@@ -220,7 +219,7 @@ def free_port() -> int:
 
 def _enrolled(trial: TrialFolder, address: str, stages: Stages) -> FederationRoster:
     """Makes everybody's keys, and a roster that every party has signed and everybody has accepted."""
-    homes = _homes(trial)
+    homes = {COORDINATOR: trial.coordinator / HOME, **{name: trial.party(name) / HOME for name in trial.parties}}
     requests = {}
     for done, (name, home) in enumerate(homes.items(), 1):
         private_folder(home.parent)
@@ -235,10 +234,6 @@ def _enrolled(trial: TrialFolder, address: str, stages: Stages) -> FederationRos
     for home in homes.values():
         accept(home, roster)
     return roster
-
-
-def _homes(trial: TrialFolder) -> Mapping[str, Path]:
-    return {COORDINATOR: trial.coordinator / HOME, **{name: trial.party(name) / HOME for name in trial.parties}}
 
 
 def _write(path: Path, text: str) -> None:

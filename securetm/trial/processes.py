@@ -76,7 +76,12 @@ class MemberProcesses:
         """Starts `securetm` with these arguments. Ctrl-C at the terminal reaches this process alone, which ends the others."""
         path = self._logs / f"{name}.log"
         with writing(path) as log:
-            environment = {**_inherited(os.environ), **self._threads}
+            # This copy of the package comes first on the path, wherever the process starts.
+            found = [
+                str(Path(__file__).resolve().parents[2]),
+                *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)),
+            ]
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(found)), **self._threads}
             running = subprocess.Popen(  # noqa: S603 - our own command, with no shell
                 [*_COMMAND, *command],
                 stdin=subprocess.DEVNULL,
@@ -101,13 +106,6 @@ class MemberProcesses:
                     path=str(one.log),
                 )
         return all(one.code == 0 for one in self.members)
-
-
-def _inherited(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment, with this copy of the package first on the path, wherever the process starts."""
-    package = str(Path(__file__).resolve().parents[2])
-    path = [package, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**environment, "PYTHONPATH": os.pathsep.join(dict.fromkeys(path))}
 
 
 # ---- both runs, and what is compared --------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import grpc
 import grpc.aio
@@ -35,7 +35,10 @@ class Spool:
 
     def __post_init__(self) -> None:
         if self.length > self.share:
-            self._file = self._opened()
+            try:
+                self._file = tempfile.TemporaryFile(dir=self.folder, buffering=0)  # noqa: SIM115 - `close` does
+            except OSError as problem:
+                raise self._full(problem) from problem
 
     def add(self, part: Message) -> None:
         if self._file is None:
@@ -61,12 +64,6 @@ class Spool:
         self._parts = []
         if self._file is not None:
             self._file.close()
-
-    def _opened(self) -> BinaryIO:
-        try:
-            return tempfile.TemporaryFile(dir=self.folder, buffering=0)
-        except OSError as problem:
-            raise self._full(problem) from problem
 
     def _full(self, problem: OSError) -> Failed:
         return Failed(
@@ -161,7 +158,12 @@ class Connected:
         if asked is None:
             raise Malformed(self.party, "a frame came where nothing was asked")
         if self._arriving is None:
-            self._begin(asked, unpacked(frame, self.party, "begin")[1])
+            _, begin = unpacked(frame, self.party, "begin")
+            if begin.number != asked.number:
+                raise Malformed(self.party, "its reply is to another request")
+            self._arriving = Incoming.begun(self.party, begin, asked.most)
+            if not asked.reply.done():
+                self._spool = self.spool_of(begin.length)
             return
         kind, body = unpacked(frame, self.party, self._arriving.wanted)
         if kind == "chunk":
@@ -170,16 +172,6 @@ class Connected:
                 self._spool.add(body)
             return
         self._arriving.finish(body.digest)
-        self._finish(asked)
-
-    def _begin(self, asked: Asked, begin: Any) -> None:
-        if begin.number != asked.number:
-            raise Malformed(self.party, "its reply is to another request")
-        self._arriving = Incoming.begun(self.party, begin, asked.most)
-        if not asked.reply.done():
-            self._spool = self.spool_of(begin.length)
-
-    def _finish(self, asked: Asked) -> None:
         spool, self._spool, self._arriving, self.asked = self._spool, None, None, None
         if spool is not None:
             asked.settle(spool)

@@ -79,7 +79,7 @@ class Door:
     async def listen(self, address: str, server_port: int) -> int:
         """Begins to let connections through to the server at that port of this machine. Returns its own port."""
         self.server_port = server_port
-        _allow_files(3 * self.most + _SPARE)
+        allow_files(3 * self.most + _SPARE)
         host, _, port = address.rpartition(":")
         inner = host[1:-1] if host.startswith("[") else host
         self._listening = await asyncio.start_server(self._serve, inner, int(port), backlog=_BACKLOG)
@@ -205,7 +205,7 @@ def _port(peer: str) -> int:
     return int(last) if last.isdecimal() else 0
 
 
-def _allow_files(needed: int) -> None:
+def allow_files(needed: int) -> None:
     """Allows this process as many open files as it needs, as far as its user may."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < needed:

@@ -140,18 +140,8 @@ def _covered(roster: FederationRoster, challenge: bytes, hello: Any) -> tuple[by
     ends = (roster.coordinator, roster.member(hello.name))
     certificates = (hashlib.sha256(one.certificate.der).digest() for one in ends)
     versions = b"".join(version.to_bytes(4, "big") for version in hello.versions)
-    names = (hello.name.encode(), hello.federation.encode())
-    return (
-        *certificates,
-        challenge,
-        versions,
-        *names,
-        hello.roster,
-        hello.agreement,
-        hello.profile,
-        hello.nonce,
-        hello.declines.encode(),
-    )
+    said = (hello.roster, hello.agreement, hello.profile, hello.nonce, hello.declines.encode())
+    return (*certificates, challenge, versions, hello.name.encode(), hello.federation.encode(), *said)
 
 
 def admitted(hello: Any, roster: FederationRoster, channel: Mapping[str, Sequence[bytes]]) -> None:
