@@ -83,12 +83,7 @@ class MemberProcesses:
             ]
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(found)), **self._threads}
             running = subprocess.Popen(  # noqa: S603 - our own command, with no shell
-                [*_COMMAND, *command],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=environment,
-                start_new_session=True,
+                [*_COMMAND, *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
             )
         self.members.append(MemberProcess(name, path, running))
 

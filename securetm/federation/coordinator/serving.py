@@ -97,13 +97,7 @@ _SPOOL = "spool"  # in the run's folder: replies that are not whole yet
 
 @contextmanager
 def operated(
-    plan: Plan,
-    out: Path,
-    files: CoordinatorFiles,
-    command: str,
-    *,
-    with_content: bool = False,
-    beside: TextIO | None = None,
+    plan: Plan, out: Path, files: CoordinatorFiles, command: str, *, with_content: bool = False, beside: TextIO | None = None
 ) -> Iterator[Serving]:
     """Listens for the parties of this roster, until its block ends. The parties are told whether the run has ended."""
     choice, roster = plan.coordinator, files.roster
