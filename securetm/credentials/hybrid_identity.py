@@ -124,7 +124,6 @@ class PrivateIdentity:
         return PublicIdentity(own, self._lattice.public_key().public_bytes_raw() + public_keys(self._opening))
 
     def sign(self, purpose: Purpose, *fields: bytes) -> bytes:
-        """The signature of both signing keys over these fields, for this purpose alone."""
         signed = purposed(purpose, *fields)
         return Ed25519PrivateKey.from_private_bytes(self.secret).sign(signed) + self._lattice.sign(
             signed, purpose.value.encode()

@@ -40,7 +40,6 @@ from securetm.settings import require
 
 AUTHORITY = "authority"  # in the coordinator's home
 _KEY, _CERTIFICATE = "authority-key.pem", "authority.pem"
-_YEARS = 10
 _SKEW = timedelta(hours=1)  # clocks of members may be late by so much
 
 
@@ -97,7 +96,7 @@ def authority_pem(home: Path) -> bytes:
 def _make(folder: Path, federation: str, passphrase: Passphrase | None, now: datetime) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _subject("authority", federation)
-    until = now + timedelta(days=365 * _YEARS)
+    until = now + timedelta(days=3650)
     builder = (
         _builder(subject, subject, key.public_key(), now, until)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)

@@ -146,8 +146,12 @@ def verified(file: Path, signature: Path, trusted: str) -> ReportSignature:
 
 def _check_key(signed: ReportSignature, trusted: str) -> None:
     own, told = fingerprint_of(signed.identity), parsed_fingerprint(trusted)
-    read_out = told is not None and same_fingerprint(told, own)
-    if not read_out and (told is not None or not _is_of(signed, _keys_in(Path(trusted), signed.name, own))):
+    is_trusted = told is not None and same_fingerprint(told, own)
+    if told is None:
+        keys = _keys_in(Path(trusted), signed.name, own)
+        # A signature by Ed25519 alone does not count where a lasting key is trusted.
+        is_trusted = signed.identity == keys.ed25519 and keys.lasting in (b"", signed.lasting)
+    if not is_trusted:
         raise Mistake(
             "the signature in the name of {name} is by the key {fingerprint}, and that is not the key in {trusted}",
             hint="compare fingerprints by telephone (`securetm keys show`), and take the newest roster",
@@ -155,11 +159,6 @@ def _check_key(signed: ReportSignature, trusted: str) -> None:
             fingerprint=own,
             trusted=trusted,
         )
-
-
-def _is_of(signed: ReportSignature, trusted: PublicIdentity) -> bool:
-    """Whether these are the trusted keys. A signature by Ed25519 alone does not count where a lasting key is trusted."""
-    return signed.identity == trusted.ed25519 and trusted.lasting in (b"", signed.lasting)
 
 
 def _keys_in(path: Path, name: str, own: str) -> PublicIdentity:

@@ -101,7 +101,6 @@ class AnotherBuild(Misuse):
 
 
 COORDINATOR = "coordinator"
-_BUILD = re.compile("[0-9a-f]{64}")
 LONGEST_NAME = 63  # letters of one label of a name on the network
 _NAME = re.compile(rf"[a-z0-9](?:[a-z0-9-]{{0,{LONGEST_NAME - 2}}}[a-z0-9])?")
 _RULE = f"must be 1 to {LONGEST_NAME} small letters of English, digits and hyphens, with no hyphen at either end"
@@ -173,11 +172,9 @@ class FederationRoster:
         require(1 <= self.version < MOST_VERSIONS, "the roster", "version", self.version, "must be at least 1 and below 2^53")
         check_address(self.address, "the roster")
         _check_members(self)
-        _check_revocations(self)
         for one in self.builds:
-            require(
-                _BUILD.fullmatch(one) is not None, "the roster", "builds", one[:100], "must be a list of digests of 64 digits"
-            )
+            is_digest = re.fullmatch("[0-9a-f]{64}", one) is not None
+            require(is_digest, "the roster", "builds", one[:100], "must be a list of digests of 64 digits")
         require(bool(self.builds) or not self.refuses_others, "the roster", "other_builds", "refused", "needs `builds`")
 
     @property
@@ -196,14 +193,6 @@ class FederationRoster:
                 federation=self.federation,
                 names=lacking[:10],
             )
-
-    def says_of_build(self, digest: str) -> str:
-        """What is wrong with this build, in words; nothing if the roster lists it, or none. It may refuse it."""
-        if not self.builds or digest in self.builds:
-            return ""
-        if self.refuses_others:
-            raise AnotherBuild(self.federation, self.version, digest)
-        return f"this is build {digest} of securetm, and roster {self.version} of federation {self.federation} lists others"
 
     def check_protocol(self) -> None:
         """Refuses a roster of the former protocol: it is read, and no run begins with it."""
@@ -315,9 +304,8 @@ def check_address(address: str, where: str) -> tuple[str, int]:
 
 
 def _check_members(roster: FederationRoster) -> None:
-    require(
-        len(roster.parties) <= MOST_MEMBERS, "the roster", "member", len(roster.parties), f"must be at most {MOST_MEMBERS:,}"
-    )
+    parties = len(roster.parties)
+    require(parties <= MOST_MEMBERS, "the roster", "member", parties, f"must be at most {MOST_MEMBERS:,}")
     require(roster.coordinator.name == COORDINATOR, "the roster", "name", roster.coordinator.name, f"must be {COORDINATOR}")
     for one in roster.parties:
         other, name = one.name != COORDINATOR, one.name
@@ -329,6 +317,11 @@ def _check_members(roster: FederationRoster) -> None:
     _refuse_twice(roster, "name", ((one.name.encode(), one.name) for one in roster.everybody))
     _refuse_twice(roster, "identity", ((one.identity, one.name) for one in roster.everybody))
     _refuse_twice(roster, "TLS key", ((one.certificate.public_key, one.name) for one in roster.everybody))
+    most, revoked = MOST_REVOKED, len(roster.revoked)
+    require(revoked <= most, "the roster", "revoked", revoked, f"must be at most {most:,}")
+    for one in roster.everybody:
+        if one.revocable & roster.revoked:
+            raise MemberRevoked(roster.federation, one.name)
 
 
 def _refuse_twice(roster: FederationRoster, what: str, found: Iterable[tuple[bytes, str]]) -> None:
@@ -336,15 +329,6 @@ def _refuse_twice(roster: FederationRoster, what: str, found: Iterable[tuple[byt
     twice = {value for value, count in Counter(value for value, _ in pairs).items() if count > 1}
     if twice:
         raise DuplicateMember(roster.federation, what, tuple(name for value, name in pairs if value in twice)[:10])
-
-
-def _check_revocations(roster: FederationRoster) -> None:
-    require(
-        len(roster.revoked) <= MOST_REVOKED, "the roster", "revoked", len(roster.revoked), f"must be at most {MOST_REVOKED:,}"
-    )
-    for one in roster.everybody:
-        if one.revocable & roster.revoked:
-            raise MemberRevoked(roster.federation, one.name)
 
 
 STAYS = "stays"

@@ -39,12 +39,8 @@ def shown_file(path: Path) -> Facts:
     if "signing_request" in tables:
         return _facts(str(path), _of_request(parsed_request(path, tables)))
     roster = parsed_roster(path, tables)
-    return _facts(str(path), shown_roster(roster), ending_soon(roster, now_utc()))
-
-
-def shown_roster(roster: FederationRoster) -> list[Facts]:
     rows = [{**_certificate_row(one), "what": "identity", "fingerprint": one.fingerprint} for one in roster.everybody]
-    return [*rows, _roster_row(roster)]
+    return _facts(str(path), [*rows, _roster_row(roster)], ending_soon(roster, now_utc()))
 
 
 def _of_request(request: KeyRequest) -> list[Facts]:

@@ -143,7 +143,6 @@ class LocalPool(Crew):
         self._call, self._work = self._call + 1, work
 
     def free(self, wanted: int) -> Sequence[str]:
-        """At most so many workers that have no task."""
         for worker in [one for one in self._running.values() if not one.busy and one.process.poll() is not None]:
             self._lost(worker)
         found = [name for name, worker in self._running.items() if not worker.busy]
@@ -152,11 +151,9 @@ class LocalPool(Crew):
         return sorted(found, key=self.place)[:wanted]
 
     def place(self, worker: str) -> int:
-        """The worker's place, which was that of the lost one that it replaces."""
         return self._running[worker].place
 
     def give(self, worker: str, task: Any) -> None:
-        """Sends a task, and before it the work, once to each worker."""
         self._running[worker].give(self._call, self._work, packed("a task", task))
 
     def events(self) -> Sequence[Event]:

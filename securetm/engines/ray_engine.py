@@ -36,7 +36,6 @@ TOKEN = "token"  # noqa: S105 - the name of a file
 _LOCK = "lock"  # held as long as somebody uses the folder
 _PREFIX = "securetm-ray-"
 _LONGEST = 20  # characters of the folder above: the path of a socket may have about a hundred
-_TOKEN_BYTES = 32
 
 
 class RayFolder:
@@ -51,11 +50,10 @@ class RayFolder:
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         (self.path / f"{_LOCK}.new").rename(self.path / _LOCK)  # now another start can tell that it is in use
         with writing(self.token) as file:
-            file.write(OperatingSystem().bytes(_TOKEN_BYTES).hex().encode())
+            file.write(OperatingSystem().bytes(32).hex().encode())
 
     @property
     def token(self) -> Path:
-        """The file of the token, which every process of the cluster reads."""
         return self.path / TOKEN
 
     def remove(self) -> None:
@@ -263,7 +261,6 @@ class RayEngine(Crew):
         return self._driver
 
     def begin(self, work: bytes) -> None:
-        """What all tasks of the next call share. What is still done for an earlier one is not reported."""
         self._work, self._first, self._told = work, self._tickets + 1, False
 
     def free(self, wanted: int) -> Sequence[str]:
@@ -287,7 +284,6 @@ class RayEngine(Crew):
         self.driver.link.say("give", worker, self._tickets, content=packed("a task", task))
 
     def events(self) -> Sequence[Event]:
-        """What happened since; waits for the first thing."""
         found = self._heard(*self.driver.link.hear())
         while self._driver is not None and self._driver.link.more():
             found += self._heard(*self._driver.link.hear())

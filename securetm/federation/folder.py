@@ -83,8 +83,6 @@ class ChangedFile(SecuretmError):
 
 @dataclass
 class FileDigests:
-    """The digests of a run's files, by their paths in its folder."""
-
     version: int = DIGESTS_VERSION
     ended: bool = False  # then there is no other file of the run
     files: dict[str, str] = field(default_factory=dict)  # SHA-256 of what is in the file
@@ -119,7 +117,6 @@ def check(folder: Path, *files: Path) -> None:
 
 
 def check_all(folder: Path) -> None:
-    """Checks every file of the run, and every database."""
     kept = read_digests(folder)
     for place, digest in kept.files.items():
         if not place.startswith(ADDED):
@@ -188,8 +185,6 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The paths of one run: the coordinator's store, each party's store, and the transcript."""
-
     path: Path
     agreement: Agreement
     members: tuple[str, ...]

@@ -92,7 +92,6 @@ def run_between_organisations(federation: str, agreement: Agreement) -> str:
 
 
 def run_of(agreement: Agreement) -> str:
-    """Names the agreement and its profile."""
     return digest([agreement.digest.hex(), agreement.profile.digest.hex()]).hex()[:32]
 
 

@@ -102,7 +102,6 @@ class PartyStore(SqliteStore):
         return answer
 
     def keep_only_answer(self, question: str, asked: bytes, vector: State, terms: Terms) -> None:
-        """Keeps the answer to a question that is answered once."""
         self.now("INSERT INTO answered VALUES (?, ?, ?)", question, asked, stored(vector, terms))
 
     def asked_once(self, question: str) -> bytes:
@@ -170,7 +169,6 @@ class PartyStore(SqliteStore):
                 self._memory_after(old).unlink()
 
     def kept_serials(self) -> list[int]:
-        """The rounds after which a memory is kept."""
         return sorted(int(path.stem.split("-")[1]) for path in self.folder.glob("memory-*.safetensors"))
 
     def kept_memory(self, serial: int) -> tuple[dict[str, Array], bytes]:

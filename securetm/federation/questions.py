@@ -157,7 +157,6 @@ class Questions:
         return model.shared(state) if model.party_models else state
 
     def numbers(self, name: str) -> float:
-        """Returns how often a run may ask this question."""
         training = self.agreement.plan.training
         judged = training.rounds // training.every if training.stop == HELD_OUT else 0
         about_words = {JOINT: ROUNDS_OF_WORDS} if words_in_sums(self.agreement.profile) else {}
@@ -249,7 +248,6 @@ class PerPerson:
 
     @property
     def terms(self) -> Terms:
-        """The terms without the bounds on one document."""
         return replace(self.query.terms, unit=Unit.PERSON, l1=INF, l2=INF, linf=INF)
 
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
@@ -338,7 +336,6 @@ def is_fixed(agreement: Agreement) -> bool:
 
 
 def cohort_size(parties: int, agreement: Agreement) -> int:
-    """Returns how many parties a training round is asked of."""
     return min(agreement.plan.federation.cohort or parties, parties)
 
 
@@ -380,7 +377,6 @@ def round_identity(
 
 
 def share_identity(session: bytes, purpose: str, about: State) -> bytes:
-    """Returns the name of an exchange of the parties among themselves."""
     return digest([session.hex(), "share", purpose, digest_of_arrays(about).hex()])
 
 

@@ -225,7 +225,6 @@ class CoordinatorStore(SqliteStore):
         write_json(self.folder / HANDED_OUT, {"parties": sorted(self.handed_out().union(names))})
 
     def drop_states(self, pattern: str) -> None:
-        """Deletes the states kept under such names."""
         for path in self.folder.glob(f"{pattern}.safetensors"):
             path.unlink()
 

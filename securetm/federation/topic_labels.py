@@ -55,7 +55,6 @@ class TopicLabels:
 
     @classmethod
     def in_folder(cls, folder: Path, topics: int) -> Self:
-        """Reads the labels in the folder of a run, or of a model; there may be none."""
         return cls.read(folder / LABELS, topics) if (folder / LABELS).exists() else cls()
 
     @classmethod

@@ -70,8 +70,6 @@ class FewPasses(Parties, Protocol):
 
 
 class Transcript(SqliteStore):
-    """The messages of a run, in the order in which they passed."""
-
     def __init__(self, folder: Path, *, with_content: bool = False) -> None:
         # Not synced: a killed process loses nothing, and after a loss of power the bytes of the last moment are missing.
         super().__init__(folder / "messages.sqlite", _TABLES, synced=False)
@@ -100,7 +98,6 @@ class Transcript(SqliteStore):
         return sums.get(False, 0), sums.get(True, 0)
 
     def seconds(self) -> float:
-        """Returns how long all parts took."""
         return float(self.rows("SELECT COALESCE(SUM(seconds), 0) FROM parts")[0][0])
 
 
@@ -147,9 +144,8 @@ class RecordedParties:
         yield from self._recorded(self.parties.ask(requests, most))
 
     def ask_in_one(self, waves: Sequence[Wave]) -> Sequence[Replies]:
-        """Carries several waves in one pass, where the carrier can."""
-        if self.few is None:
-            return [self.ask(*wave) for wave in waves]
+        """Carries several waves in one pass."""
+        assert self.few is not None
         asked = [(self._begun(requests), most) for requests, most in waves]
         return [self._recorded(replies) for replies in self.few.ask_in_one(asked)]
 
@@ -187,8 +183,6 @@ class RecordedParties:
 
 @dataclass
 class RecordingWatch(Watch):
-    """Records opened answers, and shows progress."""
-
     transcript: Transcript
     told: Watch = field(default_factory=Watch)  # is told the same
     stages: Stages = field(default_factory=Unwatched)
@@ -252,7 +246,6 @@ class WorkTimer:
         self.stages.step(done)
 
     def seconds(self) -> float:
-        """Returns the time of all parts, up to now."""
         self._note()
         return self.transcript.seconds()
 

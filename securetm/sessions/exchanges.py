@@ -77,7 +77,6 @@ class CoordinatorExchange:
         self.got, self._asked, self._take, self._then, self._need = {}, frozenset(places), take, then, need
 
     def begin(self) -> Sequence[Parcel]:
-        """Returns no message: parties send first."""
         return ()
 
     def receive(self, sender: str, message: Message) -> Sequence[Parcel]:
@@ -118,11 +117,9 @@ class PartySession:
 
     @property
     def prepared(self) -> int:
-        """How many more rounds can be run."""
         return WITHOUT_END
 
     def prepare(self, rounds: int) -> Exchange:
-        """Returns an exchange that prepares nothing."""
         return PartyExchange()
 
     def missed_rounds(self) -> None:
@@ -142,11 +139,9 @@ class CoordinatorSession:
 
     @property
     def prepared(self) -> int:
-        """How many more rounds can be run."""
         return WITHOUT_END
 
     def prepare(self, rounds: int) -> Exchange:
-        """Returns an exchange that prepares nothing."""
         return CoordinatorExchange(self.register)
 
     def missed_rounds(self) -> None:

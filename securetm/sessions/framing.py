@@ -97,7 +97,6 @@ def _begun(label: Label) -> bytes:
 
 
 def hashed(label: Label, *fields: bytes) -> bytes:
-    """Returns the SHA-256 of the framed fields."""
     return hashlib.sha256(framed(label, *fields)).digest()
 
 
@@ -112,7 +111,6 @@ def place_bytes(*places: int) -> bytes:
 
 
 def places_bytes(places: Collection[int]) -> bytes:
-    """Packs a list of places after its length."""
     return place_bytes(len(places), *places)
 
 
@@ -162,7 +160,6 @@ class Reader:
         return found
 
     def entries(self, places: Sequence[int], size: int) -> dict[int, bytes]:
-        """Reads so many bytes for each of these places."""
         return {place: self.take(size) for place in places}
 
     def speaks_for(self, place: int) -> None:

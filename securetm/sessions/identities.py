@@ -76,7 +76,6 @@ class PinnedRoster:
         return hashed(Label.ROUND, self.hash, round_id)
 
     def signed_bytes(self, label: Label, message: bytes, context: bytes) -> bytes:
-        """Returns the bytes that are signed for this message."""
         return framed(label, self.hash, context, message)
 
     def verify(self, place: int, label: Label, message: bytes, signature: bytes, context: bytes = b"") -> None:

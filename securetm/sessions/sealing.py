@@ -42,7 +42,6 @@ class Pair:
         return cls(roster, derive(secrets, roster.hash, Label.PAIR, *said))
 
     def within(self, setup: bytes) -> Pair:
-        """The same pair in one set-up alone."""
         return Pair(self.roster, self.key(Label.PAIR_SETUP, setup))
 
     def key(self, label: Label, *fields: bytes) -> bytes:

@@ -112,7 +112,6 @@ class PlannedSpending:
         return bill_of(self.agreement.with_privacy(noise=noise), self.parties)
 
     def possible(self, noise: float) -> bool:
-        """Whether the profile can draw so little noise."""
         try:
             self.at(noise)
         except BadSetting as refusal:
@@ -127,7 +126,6 @@ class PlannedSpending:
         return self.at(_ANY).words
 
     def spending(self) -> Spending:
-        """What one of several runs spends at a noise."""
         return Spending(
             lambda noise: replace(self.at(noise), words=None).spends(), (self.words,) if self.words else (), self.possible
         )

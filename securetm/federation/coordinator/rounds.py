@@ -99,7 +99,6 @@ class Attendance:
 
 
 ROUNDS_PREPARED = 64  # by one set-up of an aggregation that has one
-_BY_PARTY = "the party itself refused"
 
 
 @dataclass
@@ -192,7 +191,6 @@ class Rounds:
             raise NewSessionWanted()
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
-        """Asks the parties one question, and returns the answer that the aggregation opens."""
         if self.aggregation.prepared < 1:
             self.prepare()
         if self._invited_soon:  # what parties demand of a sum, and the heads of their ledgers, are in the replies
@@ -281,7 +279,6 @@ class Rounds:
         self._left_out |= self._silent
 
     def share(self, purpose: str, about: State, exchange: Exchange, longest: int) -> None:
-        """Carries an exchange of the parties among themselves."""
         if self._invited_soon:
             self._send_waiting()
         name = share_identity(self.session, purpose, about)
@@ -371,7 +368,6 @@ class Rounds:
         return {member: wire.pack_request(self.session, body) for member, body in bodies.items()}
 
     def _sent(self, requests: Mapping[str, bytes]) -> dict[str, wire.Accepted]:
-        """Sends each party its message, and returns what the parties that answered accepted."""
         return self._outcomes(self._wave(requests))
 
     def _outcomes(self, replies: Replies) -> dict[str, wire.Accepted]:
@@ -434,7 +430,7 @@ class Rounds:
             raise NoBudgetLeft(member)
         if isinstance(outcome, wire.Refusal) and (self.attendance.goes_on_without or outcome.name in FORGOT):
             (self._heard.discard if outcome.name in FORGOT else self._heard.add)(member)
-            self._note(member, outcome.name, _BY_PARTY)
+            self._note(member, outcome.name, "the party itself refused")
             if outcome.name == OutOfTurn.__name__:
                 self._lost.add(member)
             elif outcome.name == BadState.__name__:  # of what every session says alike, as the list of words

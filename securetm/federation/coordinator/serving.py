@@ -92,9 +92,6 @@ class CoordinatorFiles:
         return cls(keys, roster, (authority_pem(folder.parent),) if (folder.parent / AUTHORITY).is_dir() else ())
 
 
-_SPOOL = "spool"  # in the run's folder: replies that are not whole yet
-
-
 @contextmanager
 def operated(
     plan: Plan, out: Path, files: CoordinatorFiles, command: str, *, with_content: bool = False, beside: TextIO | None = None
@@ -104,7 +101,7 @@ def operated(
     folder, status = opened(plan, out, files, with_content=with_content, beside=beside)
     agreement = folder.agreement
     agreed = Agreed(agreement.digest, agreement.profile.digest)
-    where = folder.path / _SPOOL, choice.listen
+    where = folder.path / "spool", choice.listen
     hub = Hub(files.keys, roster, agreed, *where, status, files.authorities, pulse=folder.path)
     ended = False
     port = hub.start()
@@ -261,7 +258,6 @@ class Serving:
         return result
 
     def _trained(self) -> Trained:
-        """Runs sessions until one of them ends with the model."""
         kept = rounds_kept(self.folder.coordinator)
         while True:
             self._await_parties()

@@ -74,7 +74,6 @@ class EventLog:
 AWAY, CONNECTED, ASKED, ANSWERED = "away", "connected", "asked", "answered"
 WAITING, TRAINING, HANDING_OUT, FINISHED, STOPPED = "waiting", "training", "handing out", "finished", "stopped"
 OTHERS, _MOST_NAMES = "others", 40  # a hostile party could bring a new name with every refusal
-_RECENT = 20  # rounds from which the time of a round is computed
 
 
 @dataclass
@@ -111,7 +110,7 @@ class RunStatus(NetworkEvents, Watch):
     begun: float = field(default_factory=time.monotonic)
     _parties: dict[str, PartyStatus] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
-    _ends: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT + 1))  # of the last rounds
+    _ends: deque[float] = field(default_factory=lambda: deque(maxlen=21))  # of the last 20 rounds
     _traffic: tuple[int, int] = (0, 0)  # before the round under way
 
     def __post_init__(self) -> None:

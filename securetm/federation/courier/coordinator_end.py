@@ -86,7 +86,6 @@ class CourierParties:
 
     @property
     def entropy(self) -> Entropy:
-        """Draws that a session repeats."""
         return KeptEntropy(self.journal)
 
     def present(self) -> frozenset[str]:
@@ -283,8 +282,6 @@ class _QuietLog(EventLog):
 
 @dataclass
 class CourierServing(Serving):
-    """One run whose parties are reached by letters."""
-
     parties: CourierParties
 
     def _ended_before(self) -> Trained | None:

@@ -25,7 +25,6 @@ from securetm.federation.network.events import NetworkEvents
 _LENGTH = 8
 _PATIENCE = 30.0  # seconds for a process on the same machine that has begun a message
 _LOOKS = 0.25  # seconds between two looks whether it has ended
-_WAITING = 64  # connections
 _BY_DESCRIPTOR = Path("/proc/self/fd")  # on Linux
 
 
@@ -64,7 +63,7 @@ def opened(path: Path, mode: int = 0o600) -> Iterator[socket.socket]:
         listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         _bind(listening, path, near, mode)
         stack.callback(path.unlink, missing_ok=True)
-        listening.listen(_WAITING)
+        listening.listen(64)
         yield listening
 
 
@@ -94,15 +93,11 @@ def serve(
             for key, _ in waiting.select(_LOOKS):
                 if key.data is None:
                     return
-                _serve_one(key.fileobj, key.data)  # type: ignore[arg-type]
-
-
-def _serve_one(listening: socket.socket, door: Door) -> None:
-    caller, _ = listening.accept()
-    caller.settimeout(_PATIENCE)
-    with caller, suppress(OSError):  # who hangs up or stays silent gets no answer
-        if (request := _received(caller, door.most_bytes())) is not None:
-            _send(caller, door.handle(request))
+                caller, _ = key.fileobj.accept()  # type: ignore[union-attr]
+                caller.settimeout(_PATIENCE)
+                with caller, suppress(OSError):  # who hangs up or stays silent gets no answer
+                    if (request := _received(caller, key.data.most_bytes())) is not None:
+                        _send(caller, key.data.handle(request))
 
 
 def ask(path: Path, request: bytes, timeout: float | None = None) -> bytes:

@@ -64,7 +64,6 @@ def held(folder: RunFolder, coordinator: bytes) -> Iterator[None]:
 
 
 def hold_parties(run: str, coordinator: str) -> None:
-    """Holds all parties of that run until standard input ends."""
     folder, public = reopen(Path(run)), bytes.fromhex(coordinator)
     allow_files(16 * len(folder.members) + 256)
     private_folder(sockets(folder))

@@ -119,7 +119,6 @@ class Connected:
     _serving: asyncio.Task[None] | None = None
 
     def send(self, asked: Asked) -> None:
-        """Begins to send a request."""
         self.asked = asked
         self._sending = asyncio.ensure_future(self._send(asked))
 

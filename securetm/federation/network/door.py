@@ -25,13 +25,10 @@ SILENT, SPOKE, WENT_ON = range(3)  # how far a stranger is: no whole message yet
 _LAST_WORDS = 5.0  # seconds
 _ROOM = 1 << 18  # bytes that wait in one direction, until the sender waits too
 _SPARE = 256  # files that the process needs besides
-_BACKLOG = 4_096
 
 
 @dataclass(eq=False)
 class Stranger:
-    """One connection from outside, and the one behind the door that its bytes go to."""
-
     outside: asyncio.StreamWriter
     address: str
     inside: asyncio.StreamWriter | None = None
@@ -82,7 +79,7 @@ class Door:
         allow_files(3 * self.most + _SPARE)
         host, _, port = address.rpartition(":")
         inner = host[1:-1] if host.startswith("[") else host
-        self._listening = await asyncio.start_server(self._serve, inner, int(port), backlog=_BACKLOG)
+        self._listening = await asyncio.start_server(self._serve, inner, int(port), backlog=4_096)
         return int(self._listening.sockets[0].getsockname()[1])
 
     def close(self) -> None:
@@ -170,7 +167,6 @@ class Door:
                 await one.outside.drain()
 
     def _goes_on(self, one: Stranger, stage: int) -> None:
-        """The stranger is further in its handshake."""
         if one in self._strangers[one.stage]:
             del self._strangers[one.stage][one]
             self._strangers[stage][one] = None

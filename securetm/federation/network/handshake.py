@@ -35,7 +35,6 @@ from securetm.federation.network.events import (
     WrongHello,
 )
 
-NEWEST = "TLSv1.3"
 _SECONDS = 5.0  # for each step of a diagnosis
 
 
@@ -149,7 +148,7 @@ def admitted(hello: Any, roster: FederationRoster, channel: Mapping[str, Sequenc
 
     `channel` is what grpc knows of the TLS connection.
     """
-    if channel.get("ssl_tls_version", (b"",))[0].decode() != NEWEST:
+    if channel.get("ssl_tls_version", (b"",))[0].decode() != "TLSv1.3":
         raise OldTls()
     holder = member_with(channel.get("x509_pem_cert", (b"",))[0], roster, now_utc())
     if hello.name not in roster.members:

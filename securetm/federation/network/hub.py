@@ -87,7 +87,6 @@ class Hub:
     # ---- called by the coordinator's thread ----
 
     def start(self) -> int:
-        """Begins to listen, and returns the port."""
         logging.getLogger("grpc").setLevel(logging.CRITICAL)  # whoever breaks off a stream would fill the log
         self._thread.start()
         return int(self._run(self._start()))

@@ -164,6 +164,5 @@ def _whole(model: TopicModel, shared: State, documents: Any, seed: int) -> State
 
 
 def _unseen(model: TopicModel, state: State, documents: Any, seed: int) -> float:
-    """The perplexity of the unseen halves of documents."""
     seen, unseen = documents.halves(seed)
     return perplexity(model.log_likelihood(state, seen, unseen), unseen.lengths())

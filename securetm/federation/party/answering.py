@@ -124,8 +124,6 @@ def _enter_unbounded(own: PartyState) -> None:
 
 @dataclass
 class Answering:
-    """One question that was checked, and its answer."""
-
     session: JoinedSession
     ask: wire.Ask
     query: Query

@@ -70,7 +70,6 @@ class JoinStatus(PartyWatch, NetworkEvents):
         self.tell("answered", {"question": question, "number": number, "round": serial, "bytes": sent})
 
     def refuses(self, refusal: Refused) -> None:
-        """The party refused a message. The coordinator is told the name alone."""
         self._trouble("refused", type(refusal).__name__, str(refusal), refusal.advice())
 
     def failed(self, failure: Failure) -> None:

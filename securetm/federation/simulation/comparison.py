@@ -260,7 +260,6 @@ def _all_adapted(
 
 
 def _after(place: int, stages: Stages) -> Callable[[int, int], None]:
-    """Reports steps that are counted from where the stage stood before this party."""
     return lambda done, total: stages.step(place * total + done)
 
 
@@ -280,7 +279,6 @@ def _figures(folder: RunFolder, one: _Sampled, shared: State) -> tuple[dict[str,
 
 
 def _everywhere(model: TopicModel, state: State, everywhere: Sequence[_Sampled]) -> dict[str, float]:
-    """Judges a model on the held-out documents of all parties."""
     found, words = zip(*(other.likelihood(model, state) for other in everywhere), strict=True)
     weights = [np.full(len(part), other.judged) for part, other in zip(words, everywhere, strict=True)]
     ends = mean_per_word(*map(np.concatenate, (found, words, weights)))

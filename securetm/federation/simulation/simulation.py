@@ -113,7 +113,6 @@ def make_party(folder: RunFolder, name: str, engine: Engine = IN_PROCESS) -> Par
 
 
 def documents_of(folder: RunFolder, name: str) -> Corpus:
-    """Reads a party's documents from its own folder."""
     check(folder.path, folder.documents(name))
     check_private(folder.documents(name))
     return Corpus.load(folder.documents(name))
@@ -210,7 +209,6 @@ class InProcess:
     parties: Mapping[str, Party]
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:  # noqa: ARG002 - it is in memory already
-        """Asks every party when its reply is wanted."""
         return ((name, self.parties[name].handle(message)) for name, message in requests.items())
 
     def present(self) -> frozenset[str]:
@@ -301,7 +299,6 @@ class Workers:
 
 
 def _serve(pipe: Connection, make: Callable[..., Party], share: Mapping[str, tuple[Any, ...]]) -> None:
-    """Runs in a worker: answers for its parties until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the coordinator ends its workers in order
     parties = {name: make(*arguments) for name, arguments in share.items()}
     while (request := _next(pipe)) is not None:

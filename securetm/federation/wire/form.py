@@ -70,8 +70,6 @@ def begun(number: int, size: int) -> bytes:
 
 @dataclass
 class Walk:
-    """Reads a message from its beginning to its end."""
-
     message: bytes | memoryview
     sender: str
     at: int = 0
