@@ -276,19 +276,14 @@ def _ledgers(home: Path) -> Finding:
 def _stores(home: Path) -> Finding:
     paths = sorted(path for path in home.rglob("*.sqlite") if path.is_file())
     for path in paths:
-        problem = _damage(path)
-        if problem:
-            return Finding("stores", BAD, f"{path} is damaged: {problem}", "restore the home from a copy: `securetm restore`")
+        try:
+            with reading(path) as opened:
+                (said,) = opened.execute("PRAGMA quick_check(1)").fetchone()
+        except sqlite3.Error as problem:
+            said = problem
+        if said != "ok":
+            return Finding("stores", BAD, f"{path} is damaged: {said}", "restore the home from a copy: `securetm restore`")
     return Finding("stores", GOOD, f"{counted(len(paths), 'store')}, whole" if paths else "none yet")
-
-
-def _damage(path: Path) -> str:
-    try:
-        with reading(path) as opened:
-            (said,) = opened.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.Error as problem:
-        return str(problem)
-    return "" if said == "ok" else str(said)
 
 
 # ---- the way to the coordinator --------------------------------------------------------------------------------------

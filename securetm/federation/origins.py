@@ -49,10 +49,6 @@ class SpentBefore:
     def epsilon(self) -> float:
         return _sum(self.entries)[0]
 
-    @property
-    def epsilon_beside_ledger(self) -> float:
-        return _sum(self.beside_ledger)[0]
-
 
 def _sum(entries: Sequence[PaidEntry]) -> tuple[float, float]:
     return math.fsum(one.epsilon for one in entries), math.fsum(one.delta for one in entries)

@@ -182,7 +182,10 @@ class Questions:
         return self.agreement.budget is not None
 
     def _made(self, name: str, state: State) -> Query:
-        self._check_asked(name)
+        if name not in (*before_training(self.agreement), TRAIN, HELD_OUT, COHERENCE):
+            raise UnknownQuestion(name)
+        if self.paid and name not in (JOINT, BUCKET_SUMS, PAIRS, TRAIN):
+            raise NotPaidFor(name)
         model, words = self.agreement.model, len(self.vocabulary)
         if name == JOINT and words_in_sums(self.agreement.profile):
             return WordSums(_checked_open(state))
@@ -209,13 +212,6 @@ class Questions:
         }
         return made[name]()
 
-    def _check_asked(self, name: str) -> None:
-        """Refuses a question that the plan does not ask, or that its budget does not pay for."""
-        if name not in (*before_training(self.agreement), TRAIN, HELD_OUT, COHERENCE):
-            raise UnknownQuestion(name)
-        if self.paid and name not in (JOINT, BUCKET_SUMS, PAIRS, TRAIN):
-            raise NotPaidFor(name)
-
     def _public(self) -> State:
         """Returns what the model's answers read of public word vectors. It never comes with a message."""
         if self.agreement.model.needs_public and not self._known:
@@ -236,7 +232,13 @@ class Questions:
         if not self._template:
             fresh = self.agreement.model.start(self.vocabulary, np.random.default_rng(0))
             self._template = without_public(self.agreement.model.for_party(fresh, ""))
-        _check_shapes(state, self._template)
+        if set(state) != set(self._template):
+            raise BadState("its arrays are not those of the model")
+        for name, like in self._template.items():
+            if state[name].shape != like.shape or state[name].dtype != like.dtype:
+                raise BadState(f"array {name!r} has another shape or type than the model's")
+            if like.dtype.kind == "f" and not np.isfinite(state[name]).all():
+                raise BadState(f"array {name!r} holds values that are not finite")
         return state
 
 
@@ -261,16 +263,6 @@ class PerPerson:
     def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:
         """That of the question, where it is one about words."""
         return cast("NamingQuery", self.query).row(words, counts, documents)
-
-
-def _check_shapes(state: State, template: Mapping[str, Array]) -> None:
-    if set(state) != set(template):
-        raise BadState("its arrays are not those of the model")
-    for name, like in template.items():
-        if state[name].shape != like.shape or state[name].dtype != like.dtype:
-            raise BadState(f"array {name!r} has another shape or type than the model's")
-        if like.dtype.kind == "f" and not np.isfinite(state[name]).all():
-            raise BadState(f"array {name!r} holds values that are not finite")
 
 
 def _checked_open(state: State) -> Array | None:

@@ -64,11 +64,6 @@ class Door:
         return MOST_STRANGERS + self.members
 
     @property
-    def most_of_address(self) -> int:
-        """At any time, from one address: all members may be behind it."""
-        return MOST_STRANGERS // 8 + self.members
-
-    @property
     def most(self) -> int:
         """Connections behind the door at any time. A member has one, and may come anew before the old one is found dead."""
         return self.most_strangers + 2 * self.members
@@ -123,7 +118,7 @@ class Door:
         self._strangers[one.stage][one] = None
         self._from[one.address] += 1
         one.timer = asyncio.get_running_loop().call_later(self.patience, self._send_away, one)
-        if self._from[one.address] > self.most_of_address:
+        if self._from[one.address] > MOST_STRANGERS // 8 + self.members:  # all members may be behind one address
             self._send_away(next(other for other in chain(*self._strangers) if other.address == one.address))
         elif sum(map(len, self._strangers)) > self.most_strangers:
             self._send_away(next(chain(*self._strangers)))

@@ -72,19 +72,15 @@ def preview(joining: Joining) -> dict[str, Any]:
 def questions_of(agreement: Agreement, joining: Joining) -> Iterator[dict[str, Any]]:
     """Each question that the plan asks, in its order: how often at most, and the longest message of an answer, in bytes."""
     questions, profile, members = Questions(agreement, agreement.longest_list), agreement.profile, joining.roster.members
+    seen_by = _NOISED if profile.budget is not None else _CLEAR
+    if profile.aggregation.channel == "sealed":
+        seen_by = _BY_PARTIES if profile.aggregation.opened_by == "parties" else _SEALED
     for name, about in asked_in_run(questions, joining.file.name):
         terms = compile_route(questions.make(name, about).terms, profile, cohort_of(profile, members)).terms
         longest = profile.aggregation.longest(len(members), 0, terms)[0]
         allowed = joining.file.policy.allows_question(name)
         asked = {"question": name, "what": _WHAT[name], "times": questions.times(name)}
-        yield {**asked, "bytes": longest, "seen_by": _seen_by(agreement), "allowed": allowed}
-
-
-def _seen_by(agreement: Agreement) -> str:
-    profile = agreement.profile
-    if profile.aggregation.channel == "sealed":
-        return _BY_PARTIES if profile.aggregation.opened_by == "parties" else _SEALED
-    return _NOISED if profile.budget is not None else _CLEAR
+        yield {**asked, "bytes": longest, "seen_by": seen_by, "allowed": allowed}
 
 
 def cost(joining: Joining) -> dict[str, Any] | None:
