@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 
-from securetm.contracts import Entropy
 from securetm.credentials.roster import COORDINATOR
 from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
@@ -83,10 +82,6 @@ class CourierParties:
         self.awaited: tuple[str, ...] = ()
 
     # ---- what a session asks for ---------------------------------------------------------------------------------------
-
-    @property
-    def entropy(self) -> Entropy:
-        return KeptEntropy(self.journal)
 
     def present(self) -> frozenset[str]:
         """Who can be asked: all but those that did not answer in time and were not heard of since."""
@@ -300,7 +295,7 @@ class CourierServing(Serving):
     @contextmanager
     def _coordinator(self) -> Iterator[Coordinator]:
         parties, here = self.parties, not self.attendance.everyone
-        entropy = parties.entropy if parties.journal.is_open else OperatingSystem()
+        entropy = KeptEntropy(parties.journal) if parties.journal.is_open else OperatingSystem()
         about: dict[str, Any] = {"told": self.status, "only_present": here, "few": parties, "entropy": entropy}
         with coordinator_of(self.folder, parties, self.attendance, **about) as coordinator:
             waits = self.folder.agreement.plan.vocabulary.told_at_the_end  # for the words, which come with the last answers
