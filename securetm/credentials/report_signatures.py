@@ -10,7 +10,7 @@ import hashlib
 from pathlib import Path
 
 from securetm.credentials.homes import KEYS, found_home
-from securetm.credentials.hybrid_identity import FORMER_SIGNATURE, KEY, LASTING, SIGNATURE, PublicIdentity, Purpose
+from securetm.credentials.hybrid_identity import KEY, LASTING, PublicIdentity, Purpose, signature_in
 from securetm.credentials.key_requests import parsed_request, request_in
 from securetm.credentials.keys import REQUEST, Keys, Passphrase, fingerprint_of, parsed_fingerprint, same_fingerprint
 from securetm.credentials.roster import COORDINATOR, LONGEST_ROSTER, check_name, parsed_roster
@@ -110,11 +110,8 @@ def read_signature(path: Path) -> ReportSignature:
         is_former = table.format == FORMER_FORMAT
         known = f"is not known; this version reads formats {FORMER_FORMAT} and {FORMAT}"
         require(is_former or table.format == FORMAT, path.name, "format", table.format, known)
-        if is_former:
-            keys = (b"", hexadecimal(table.signature, FORMER_SIGNATURE, path.name, "signature"))
-        else:
-            lasting = decoded(table.lasting, LASTING, path.name, "lasting")
-            keys = (lasting, decoded(table.signature, SIGNATURE, path.name, "signature"))
+        lasting = b"" if is_former else decoded(table.lasting, LASTING, path.name, "lasting")
+        signature = signature_in(table.signature, lasting, path.name, "signature")
         return ReportSignature(
             hexadecimal(table.sha256, _DIGEST, path.name, "sha256"),
             table.role,
@@ -122,7 +119,8 @@ def read_signature(path: Path) -> ReportSignature:
             table.run,
             table.run_digest,
             hexadecimal(table.identity, KEY, path.name, "identity"),
-            *keys,
+            lasting,
+            signature,
         )
 
 

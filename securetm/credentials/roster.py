@@ -16,13 +16,13 @@ from typing import Annotated, Any
 from securetm.credentials.certificates import Certificate, check_form, day_and_time
 from securetm.credentials.hybrid_identity import (
     FORMER,
-    FORMER_SIGNATURE,
     KEY,
     LASTING,
-    SIGNATURE,
     PublicIdentity,
     Purpose,
     digest_for,
+    signature_in,
+    signature_text,
 )
 from securetm.credentials.keys import Keys, fingerprint, fingerprint_of, parsed_fingerprint
 from securetm.credentials.strict_toml import decoded, encoded, hexadecimal, quoted, read_limited, table_of
@@ -254,11 +254,9 @@ class FederationRoster:
         """The SHA-256 of everything but the signatures. Two rosters with one digest say the same."""
         self.check_alike()
         is_former = self.protocol == FORMER_PROTOCOL
-        entries = (
-            part
-            for one in self.everybody
-            for part in (one.name.encode(), one.identity, *(() if is_former else (one.lasting,)), one.certificate.der)
-        )
+        entries: list[bytes] = []
+        for one in self.everybody:
+            entries += (one.name.encode(), one.identity, *(() if is_former else (one.lasting,)), one.certificate.der)
         counts = (self.version, len(self.parties), len(self.revoked))
         numbers = (count.to_bytes(8, "big") for count in counts)
         revoked = (one.encode() for one in sorted(self.revoked))
@@ -292,11 +290,8 @@ def check_address(address: str, where: str) -> tuple[str, int]:
     """Returns host and port of an address such as `hub.example.org:7443` or `[::1]:7443`, or refuses it."""
     host, colon, port = address.rpartition(":")
     inner = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    is_host = (
-        bool(inner)
-        and len(inner) <= 253
-        and all(letter.isascii() and (letter.isalnum() or letter in ".-:") for letter in inner)
-    )
+    letters = all(letter.isascii() and (letter.isalnum() or letter in ".-:") for letter in inner)
+    is_host = bool(inner) and len(inner) <= 253 and letters
     is_port = bool(colon) and port.isascii() and port.isdigit() and 1 <= int(port[:6]) <= 65_535
     plain = ":" not in inner or host != inner  # an IPv6 address stands in brackets
     require(is_host and is_port and plain, where, "address", address[:300], "must be HOST:PORT, such as hub.example.org:7443")
@@ -457,10 +452,7 @@ def _signatures(roster: FederationRoster, tables: tuple[dict[str, Any], ...], wh
         table = table_of(_SignatureTable, one, place)
         if table.member in found:
             raise DuplicateMember(roster.federation, "signature", (table.member[:100],))
-        if roster.protocol == FORMER_PROTOCOL:
-            found[table.member] = hexadecimal(table.signature, FORMER_SIGNATURE, place, "signature")
-        else:
-            found[table.member] = decoded(table.signature, SIGNATURE, place, "signature")
+        found[table.member] = signature_in(table.signature, roster.protocol == PROTOCOL, place, "signature")
     return found
 
 
@@ -475,10 +467,8 @@ _HEAD = """\
 def roster_text(roster: FederationRoster) -> str:
     """The roster as its file has it; equal rosters have equal text."""
     revoked = "".join(f"  {quoted(one)},\n" for one in sorted(roster.revoked))
-    parts = [
-        _HEAD + f"# Fingerprint: {roster.fingerprint}",
-        f"federation = {quoted(roster.federation)}\nversion = {roster.version}",
-    ]
+    said = f"federation = {quoted(roster.federation)}\nversion = {roster.version}"
+    parts = [_HEAD + f"# Fingerprint: {roster.fingerprint}", said]
     parts[1] += f"\nprotocol = {PROTOCOL}" if roster.protocol == PROTOCOL else ""
     parts[1] += f"\nrevoked = [\n{revoked}]" if revoked else ""
     if roster.builds:
@@ -487,8 +477,7 @@ def roster_text(roster: FederationRoster) -> str:
     parts.append(f"[coordinator]\n{_entry(roster.coordinator)}\naddress = {quoted(roster.address)}")
     parts += [f"[[member]]\n{_entry(one)}" for one in roster.parties]
     for name, signature in roster.signatures.items():
-        text = f'"{signature.hex()}"' if roster.protocol == FORMER_PROTOCOL else encoded(signature)
-        parts.append(f"[[signature]]\nmember = {quoted(name)}\nsignature = {text}")
+        parts.append(f"[[signature]]\nmember = {quoted(name)}\nsignature = {signature_text(signature)}")
     return "\n\n".join(parts) + "\n"
 
 

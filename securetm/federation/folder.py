@@ -281,11 +281,8 @@ def begin(
     folder = replace(folder, keys=keys)
     lasts = f"the least with which epsilon lasts for all rounds of {len(corpora)} parties"
     chosen = {"unit": "as the documents name persons", "noise": lasts, "words": "a quarter of epsilon finds the words"}
-    made = {
-        f"privacy.{one}": said
-        for one, said in chosen.items()
-        if getattr(plan.privacy, one) != getattr(agreement.plan.privacy, one)
-    }
+    before, after = plan.privacy, agreement.plan.privacy
+    made = {f"privacy.{one}": said for one, said in chosen.items() if getattr(before, one) != getattr(after, one)}
     write_record(folder, left_out(corpora), {**(why or {}), **made})
     bind(path, [path / RUN, *(folder.documents(name) for name in corpora)])
     return folder

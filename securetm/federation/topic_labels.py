@@ -51,7 +51,14 @@ class TopicLabels:
             texts = msgspec.convert(table, dict[str, str])
         except (ValueError, KeyError, RecursionError) as problem:  # msgspec's own are of ValueError
             raise BadLabels(str(path), f'it is no JSON in UTF-8 with a table "labels" of texts: {problem}') from problem
-        return cls(_in_order({_place(path, name, topics): _fine(path, name, text) for name, text in texts.items()}))
+        labels: dict[int, str] = {}
+        for name, text in texts.items():
+            if not (name.isascii() and name.isdecimal() and len(name) < 10 and int(name) < topics):
+                raise BadLabels(str(path), f"it has a label for topic {name!r}, and the topics are 0 to {topics - 1}")
+            labels[int(name)] = text.strip()
+            if wrong := _wrong(text.strip()):
+                raise BadLabels(str(path), f"the label of topic {name!r} {wrong}")
+        return cls(_in_order(labels))
 
     @classmethod
     def in_folder(cls, folder: Path, topics: int) -> Self:
@@ -88,18 +95,6 @@ class TopicLabels:
 def _in_order(texts: Mapping[int, str]) -> dict[int, str]:
     """The labels in the order of their topics, without empty ones."""
     return {topic: texts[topic] for topic in sorted(texts) if texts[topic]}
-
-
-def _place(path: Path, name: str, topics: int) -> int:
-    if not (name.isascii() and name.isdecimal() and len(name) < 10 and int(name) < topics):
-        raise BadLabels(str(path), f"it has a label for topic {name!r}, and the topics are 0 to {topics - 1}")
-    return int(name)
-
-
-def _fine(path: Path, name: str, text: str) -> str:
-    if wrong := _wrong(text.strip()):
-        raise BadLabels(str(path), f"the label of topic {name!r} {wrong}")
-    return text.strip()
 
 
 def _wrong(text: str) -> str:

@@ -95,7 +95,7 @@ class LocalPages:
         if len(rest) != 3 or not rest[0].startswith("HTTP/1."):
             return _packed(HTTPStatus.BAD_REQUEST)
         if method not in ("GET", "HEAD"):
-            return _packed(HTTPStatus.METHOD_NOT_ALLOWED, more=("Allow: GET, HEAD",))
+            return _packed(HTTPStatus.METHOD_NOT_ALLOWED)
         if self.host == "127.0.0.1" and not _asks_for_this_machine(fields):
             return _packed(HTTPStatus.MISDIRECTED_REQUEST)  # a page of another site that made its name lead here
         page = self.pages.get(path.partition("?")[0])
@@ -122,22 +122,11 @@ def _asks_for_this_machine(fields: list[str]) -> bool:
     return len(hosts) == 1 and any(hosts[0] == name or hosts[0].startswith(f"{name}:") for name in _LOCAL)
 
 
-def _packed(
-    status: HTTPStatus,
-    kind: str = "text/plain; charset=utf-8",
-    content: bytes = b"",
-    *,
-    more: tuple[str, ...] = (),
-    head: bool = False,
-) -> bytes:
+def _packed(status: HTTPStatus, kind: str = "text/plain; charset=utf-8", content: bytes = b"", *, head: bool = False) -> bytes:
     content = content or f"{status.phrase}\n".encode()
-    lines = (
-        f"HTTP/1.1 {status.value} {status.phrase}",
-        f"Content-Type: {kind}",
-        f"Content-Length: {len(content)}",
-        *_GUARDS,
-        *more,
-    )
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}", f"Content-Type: {kind}", f"Content-Length: {len(content)}", *_GUARDS]
+    if status is HTTPStatus.METHOD_NOT_ALLOWED:
+        lines.append("Allow: GET, HEAD")
     return "\r\n".join((*lines, "", "")).encode() + (b"" if head else content)
 
 

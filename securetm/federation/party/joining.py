@@ -120,23 +120,9 @@ class Joining:
         others = self.home.others() if self.agreement.budget is not None else None
         ledger, tag = self._ledger(others)
         store = self.home.store(self.agreement, self.keys.identity, self.corpus)
-        return Party(
-            self.file.name,
-            self.roster.members,
-            self.agreement,
-            self.corpus,
-            store,
-            OperatingSystem(),
-            dict(self.roster.keys),
-            ledger,
-            others,
-            self.run_name,
-            policy=self.file.policy,
-            holds=dict(self.roster.holds),
-            ledger_tag=tag,
-            watch=watch,
-            engine=engine,
-        )
+        own = self.file.name, self.roster.members, self.agreement, self.corpus, store, OperatingSystem(), dict(self.roster.keys)
+        budgeted, holds = (ledger, others, self.run_name), dict(self.roster.holds)
+        return Party(*own, *budgeted, policy=self.file.policy, holds=holds, ledger_tag=tag, watch=watch, engine=engine)
 
     def ledgers(self) -> list[Path]:
         """The ledgers that these documents have so far. None is made."""
@@ -227,9 +213,8 @@ def check_policy(file: PartyFile, agreement: Agreement, roster: FederationRoster
     """Refuses a plan or a roster that the party's own policy does not allow. No document is read."""
     policy, profile, model = file.policy, agreement.profile, agreement.plan.model.name
     if not policy.allows_profile(profile.name, profile.digest):
-        raise NotAllowedHere(
-            "Profile", "profile", f"{profile.name} ({profile.digest.hex()})", "plan", ", ".join(policy.profiles)
-        )
+        allowed = ", ".join(policy.profiles)
+        raise NotAllowedHere("Profile", "profile", f"{profile.name} ({profile.digest.hex()})", "plan", allowed)
     if not policy.allows_model(model):
         raise NotAllowedHere("Model", "model", model, "plan", ", ".join(policy.models))
     stops_by = (HELD_OUT,) if agreement.plan.training.stop == HELD_OUT else ()
@@ -271,9 +256,8 @@ def _check_roster(policy: PolicyChoice, agreement: Agreement, roster: Federation
         raise NotAllowedHere("Parties", "a sum over", few, "plan or roster", f"{policy.least_parties} and more")
     documents = sum(documents_held(agreement.profile, roster.members, roster.holds).values())
     if documents < policy.least_documents:
-        raise NotAllowedHere(
-            "Parties", "a sum over", counted(documents, "document"), "roster", f"{policy.least_documents} and more"
-        )
+        least = f"{policy.least_documents} and more"
+        raise NotAllowedHere("Parties", "a sum over", counted(documents, "document"), "roster", least)
     if not policy.allows_coordinator(shown):
         allowed = ", ".join(policy.coordinators)
         raise NotAllowedHere("Coordinator", "a coordinator with the fingerprint", shown, "roster", allowed)
@@ -321,11 +305,8 @@ def check_accepted_inputs(agreement: Agreement, policy: PolicyChoice, home: Path
         if not (built_in or _is_own(one, home) or accepted_as(one) in policy.inputs):
             says = "the plan says that it is" if one.declared else "it says of itself that it is"
             problem = f"rests on somebody's word: {says} {one.origin.in_words()}"
-            not_in = (
-                " and if your documents took part in none of its runs that your ledgers do not hold"
-                if one.origin.entries
-                else ""
-            )
+            kept = " and if your documents took part in none of its runs that your ledgers do not hold"
+            not_in = kept if one.origin.entries else ""
             instead = f'if you believe it{not_in}, write inputs = ["{accepted_as(one)}"] under [policy] of PARTY.toml'
             raise BadSetting("[origins]", one.setting, repr(one.shown), problem, instead=instead)
 
@@ -344,13 +325,8 @@ def check_most_epsilon(agreement: Agreement, policy: PolicyChoice, runs: Collect
     before = before_in_ledger(agreement, runs).epsilon
     epsilon = before + (agreement.budget.epsilon if agreement.budget else 0.0)
     if before and 0 < policy.most_epsilon < epsilon:
-        raise NotAllowedHere(
-            "Epsilon",
-            "epsilon =",
-            upward(epsilon),
-            "plan with what it starts from",
-            f"{downward(policy.most_epsilon)} and less",
-        )
+        most = f"{downward(policy.most_epsilon)} and less"
+        raise NotAllowedHere("Epsilon", "epsilon =", upward(epsilon), "plan with what it starts from", most)
 
 
 def _is_own(one: StartingInput, home: Path) -> bool:
