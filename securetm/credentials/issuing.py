@@ -7,7 +7,7 @@ it: a roster pins each one. It names the federation and the end.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -250,9 +250,6 @@ def _with_member(roster: FederationRoster, member: Member) -> FederationRoster:
         return replace(roster, coordinator=member, signatures={})
     others = tuple(one for one in roster.parties if one.name != member.name)
     return replace(roster, parties=(*others, member), signatures={})
-
-
-Edit = Callable[[FederationRoster], FederationRoster]
 
 
 @dataclass(frozen=True)

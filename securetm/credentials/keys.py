@@ -75,7 +75,6 @@ class Keys:
     folder: Path
     identity: bytes = field(repr=False)  # 32 raw bytes, private
     tls_key_pem: bytes = field(repr=False)  # not encrypted: TLS libraries take it so
-    certificate_pem: bytes = field(repr=False)  # empty until a roster or an authority brought it
     first: bytes = field(default=b"", repr=False)  # the identity that this member had first, private
 
     @classmethod
@@ -88,13 +87,11 @@ class Keys:
         if not isinstance(identity, Ed25519PrivateKey):
             raise _damaged(str(folder / IDENTITY), "Ed25519")
         tls = ec_key(folder / TLS, passphrase)
-        certificate = folder / CERTIFICATE
         own = identity.private_bytes_raw()
         first = _private_key(folder / FIRST, passphrase) if (folder / FIRST).is_file() else identity
         if not isinstance(first, Ed25519PrivateKey):
             raise _damaged(str(folder / FIRST), "Ed25519")
-        pem = certificate.read_bytes() if certificate.is_file() else b""
-        return cls(folder, own, pem_of(tls), pem, first.private_bytes_raw())
+        return cls(folder, own, pem_of(tls), first.private_bytes_raw())
 
     @property
     def public_identity(self) -> bytes:
