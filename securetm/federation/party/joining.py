@@ -256,8 +256,8 @@ def _check_roster(policy: PolicyChoice, agreement: Agreement, roster: Federation
         raise NotAllowedHere("Parties", "a sum over", few, "plan or roster", f"{policy.least_parties} and more")
     documents = sum(documents_held(agreement.profile, roster.members, roster.holds).values())
     if documents < policy.least_documents:
-        least = f"{policy.least_documents} and more"
-        raise NotAllowedHere("Parties", "a sum over", counted(documents, "document"), "roster", least)
+        held = counted(documents, "document")
+        raise NotAllowedHere("Parties", "a sum over", held, "roster", f"{policy.least_documents} and more")
     if not policy.allows_coordinator(shown):
         allowed = ", ".join(policy.coordinators)
         raise NotAllowedHere("Coordinator", "a coordinator with the fingerprint", shown, "roster", allowed)
@@ -325,8 +325,8 @@ def check_most_epsilon(agreement: Agreement, policy: PolicyChoice, runs: Collect
     before = before_in_ledger(agreement, runs).epsilon
     epsilon = before + (agreement.budget.epsilon if agreement.budget else 0.0)
     if before and 0 < policy.most_epsilon < epsilon:
-        most = f"{downward(policy.most_epsilon)} and less"
-        raise NotAllowedHere("Epsilon", "epsilon =", upward(epsilon), "plan with what it starts from", most)
+        spent, where = upward(epsilon), "plan with what it starts from"
+        raise NotAllowedHere("Epsilon", "epsilon =", spent, where, f"{downward(policy.most_epsilon)} and less")
 
 
 def _is_own(one: StartingInput, home: Path) -> bool:
