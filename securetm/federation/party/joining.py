@@ -325,8 +325,8 @@ def check_most_epsilon(agreement: Agreement, policy: PolicyChoice, runs: Collect
     before = before_in_ledger(agreement, runs).epsilon
     epsilon = before + (agreement.budget.epsilon if agreement.budget else 0.0)
     if before and 0 < policy.most_epsilon < epsilon:
-        spent, where = upward(epsilon), "plan with what it starts from"
-        raise NotAllowedHere("Epsilon", "epsilon =", spent, where, f"{downward(policy.most_epsilon)} and less")
+        asked = "Epsilon", "epsilon =", upward(epsilon)
+        raise NotAllowedHere(*asked, "plan with what it starts from", f"{downward(policy.most_epsilon)} and less")
 
 
 def _is_own(one: StartingInput, home: Path) -> bool:
