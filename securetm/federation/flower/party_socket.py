@@ -61,23 +61,18 @@ def opened(path: Path, mode: int = 0o600) -> Iterator[socket.socket]:
                 socket=str(path),
             )
         listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-        _bind(listening, path, near, mode)
+        before = os.umask(0o177)  # nobody else may open it at any moment
+        try:
+            with refused_as(FileNotWritten, path):
+                with suppress(FileNotFoundError):  # a process that was killed may have left its own behind
+                    os.unlink(near)
+                listening.bind(near)
+                path.chmod(mode)
+        finally:
+            os.umask(before)
         stack.callback(path.unlink, missing_ok=True)
         listening.listen(64)
         yield listening
-
-
-def _bind(listening: socket.socket, path: Path, near: str, mode: int) -> None:
-    """Binds the socket; a process that was killed may have left its own behind. Nobody else may open it at any moment."""
-    before = os.umask(0o177)
-    try:
-        with refused_as(FileNotWritten, path):
-            with suppress(FileNotFoundError):
-                os.unlink(near)
-            listening.bind(near)
-            path.chmod(mode)
-    finally:
-        os.umask(before)
 
 
 def serve(
