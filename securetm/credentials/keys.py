@@ -130,7 +130,6 @@ class Passphrase:
     text: str = field(repr=False)
 
     def __post_init__(self) -> None:
-        """Refuses what protects nothing, or cannot be typed again."""
         if not _LEAST_LETTERS <= len(self.text) <= _MOST_LETTERS:
             raise unusable_passphrase(f"has {len(self.text)} characters")
         if not self.text.isprintable():

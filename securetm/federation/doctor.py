@@ -212,7 +212,6 @@ def _roster(found: FederationRoster | SecuretmError | None) -> Finding:
 
 
 def _build(roster: FederationRoster) -> Finding:
-    """Whether the roster takes the build that is installed here."""
     to_do = "install the build that was published, or have this one listed: `securetm keys roster builds`"
     try:
         warning = said_of_build(roster)

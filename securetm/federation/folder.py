@@ -364,7 +364,6 @@ def _ledgers(folder: RunFolder, corpora: Mapping[str, Corpus], given: Path | Non
 
 
 def _settled(here: Path, corpus: Corpus) -> bytes:
-    """Makes a party's folder with its documents and its identity, and returns the public key."""
     corpus.save(here / "corpus.npz")
     with closing(PartyStore(here)) as store:
         return public_identity(store, OperatingSystem())

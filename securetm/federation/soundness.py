@@ -156,7 +156,6 @@ def _parties(number: int) -> tuple[str, ...]:
 
 
 def _refusals(agreement: Agreement, parties: int) -> Iterator[tuple[str, Unsound]]:
-    """Returns each question that is refused, with the refusal."""
     if agreement.unit is Unit.WORD and agreement.model.embedding_size:
         yield TRAIN, EmbeddingsWithoutNoise(agreement.model.name, agreement.profile.name)
         return

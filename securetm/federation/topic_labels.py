@@ -93,12 +93,10 @@ class TopicLabels:
 
 
 def _in_order(texts: Mapping[int, str]) -> dict[int, str]:
-    """The labels in the order of their topics, without empty ones."""
     return {topic: texts[topic] for topic in sorted(texts) if texts[topic]}
 
 
 def _wrong(text: str) -> str:
-    """Says what is wrong with a label; nothing if it is fine."""
     if len(text) > LONGEST:
         return f"must have at most {LONGEST} characters, and has {len(text):,}"
     return "" if all(one.isprintable() or one in _JOINERS for one in text) else "must be one line of printable text"

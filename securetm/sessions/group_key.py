@@ -129,7 +129,6 @@ class SecretPartySetup(PartyExchange):
         return head(KeyKind.SEALED, self._me) + self._shared.named(packed) + places_bytes(others) + boxes
 
     def _take(self, message: bytes) -> bytes:
-        """Opens the secret that another member drew."""
         reader = Reader(message, COORDINATOR, KeyKind.KEY)
         hello, ciphertext, box = reader.take(HELLO_SIZE), reader.take(CIPHERTEXT), reader.take(self._shared.box - CIPHERTEXT)
         reader.end()

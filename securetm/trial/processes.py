@@ -207,7 +207,6 @@ def _digest(path: Path) -> str:
 
 
 def _sent(trial: TrialFolder, corpora: Mapping[str, Corpus]) -> tuple[Sent, ...]:
-    """What passed on the wire, by the coordinator's transcript."""
     transcript = Transcript(trial.run / "transcript")
     rows = {name: (int(sent), int(count)) for name, sent, count in transcript.rows(_SENT, COORDINATOR)}
     transcript.close()

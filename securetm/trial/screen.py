@@ -53,7 +53,6 @@ def _picture(members: Sequence[MemberProcess], events: Sequence[Event]) -> Group
 
 
 def _states(events: Sequence[Event]) -> dict[str, str]:
-    """The state of each process, by the coordinator's log."""
     states: dict[str, str] = {}
     for event in events:
         kind, party = event["event"], event.get("party", "")

@@ -94,8 +94,6 @@ LedgerStep = tuple[Mapping[str, wire.Body], Callable[[Mapping[str, wire.Accepted
 
 @dataclass(frozen=True)
 class _Lead:
-    """The links from an entry of a ledger to a head of it."""
-
     since: int
     head: bytes
     links: bytes

@@ -246,7 +246,6 @@ class Serving:
     # ---- training ------------------------------------------------------------------------------------------------------
 
     def _kept_result(self, before: Trained | None) -> dict[str, Any]:
-        """Writes the model and the result of a training that ended before, or that is run now."""
         with WorkTimer(Transcript(self.folder.path / "transcript"), Unwatched()) as timer:
             trained = before or self._trained()
             if trained.rounds and self._sees_the_model:

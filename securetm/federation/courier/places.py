@@ -225,7 +225,6 @@ PATIENCE = 60.0  # seconds for one answer of an SFTP server, which else may neve
 
 
 def _connected(url: str, *, anew: bool = False) -> tuple[Any, str]:
-    """The store that the URL names, and the path in it."""
     import fsspec
 
     at_most = dict.fromkeys(("timeout", "banner_timeout", "auth_timeout"), PATIENCE) if url.startswith(f"{_SFTP}://") else {}

@@ -118,7 +118,6 @@ def _begun(out: Path, plan: str) -> RunFolder:
 
 
 def _identity(folder: RunFolder) -> tuple[bytes, bytes]:
-    """The coordinator's identity of this run: the secret and the public key."""
     with closing(CoordinatorStore(folder.coordinator)) as store:
         public = public_identity(store, OperatingSystem())
         return store.get(IDENTITY) or b"", public

@@ -224,8 +224,6 @@ class Dialer:
 
 @dataclass(eq=False)
 class _Conversation:
-    """One stream: frames out when the network takes them, frames in when they are wanted."""
-
     me: str
     keys: Keys
     roster: FederationRoster
@@ -287,7 +285,6 @@ class _Conversation:
         return body
 
     def message(self, begin: Any, most: int) -> tuple[bytes, bytes]:
-        """Reads the message that begins so, and its digest."""
         incoming, parts = Incoming.begun("the coordinator", begin, most), []
         while incoming.wanted == "chunk":
             parts.append(self.read("chunk"))

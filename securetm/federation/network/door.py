@@ -168,7 +168,6 @@ class Door:
         one.stage = stage
 
     def _send_away(self, one: Stranger) -> None:
-        """Ends both connections at once."""
         self._left(one)
         for writer in (one.inside, one.outside):
             if writer is not None:

@@ -134,7 +134,6 @@ class _Sampled:
     drawn: bool  # whether anything was left out
 
     def likelihood(self, model: TopicModel, state: State) -> tuple[Array, Array]:
-        """Returns the log-likelihood of the unseen half of each held-out document, and how many words it has."""
         return held_out_likelihood(model, state, self.documents, self.party.agreement.plan.seed)
 
 
@@ -294,7 +293,6 @@ def _shared_everywhere(trained: Trained, sampled: Sequence[_Sampled]) -> tuple[d
 
 
 def _predicted(state: State, one: _Sampled, alone: Any) -> Predicted:
-    """Returns how well the shared model and the word frequencies predict the unseen half of each held-out document."""
     found, words = one.likelihood(one.party.agreement.model, state)
     assert one.documents.held_out is not None
     unseen = one.documents.held_out.halves(one.party.agreement.plan.seed)[1]

@@ -292,7 +292,6 @@ class Workers:
             raise self._ended(expected) from problem
 
     def _ended(self, name: str) -> Failed:
-        """The failure of that party's worker, and so of all its parties."""
         parties = ", ".join(n for n, pipe in self._at.items() if pipe is self._at[name])
         hint = "look for its last message above; continue with `securetm run --resume`"
         return Failed("the worker process of {parties} ended", hint, parties=parties)

@@ -283,7 +283,6 @@ _LISTS: Mapping[str, tuple[Callable[[Sequence[Any]], bool], str]] = {  # of ever
 
 
 def _checked(field: str, value: Any) -> Any:
-    """Returns a field as the roles read it, or refuses it."""
     if field == "state":
         return _state(value)
     if field not in _LISTS:
