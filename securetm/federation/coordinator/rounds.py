@@ -207,8 +207,9 @@ class Rounds:
         if self.attendance.goes_on_without and not self.parties_open:
             counted = tuple(self.remembered.get(member, 0) for member in asked)
         demands = [self._demands.get(member, Least()) for member in asked]  # with the most of them, every party answers
-        least = {"least_parties": max(one.parties for one in demands), "least_documents": max(one.documents for one in demands)}
-        ask = replace(wire.Ask(question, number, self.serial, asked, b"", shown[asked[0]], keep, counted), **least)
+        least = Least(max(one.parties for one in demands), max(one.documents for one in demands))
+        ask = wire.Ask(question, number, self.serial, asked, b"", shown[asked[0]], keep, counted)
+        ask = replace(ask, least_parties=least.parties, least_documents=least.documents)
         _, route, cohort = compile_question(self.questions, self.session, ask, about, self.keys)
         self.numbers[question] = number + 1
         requests = self._requests(replace(ask, round_id=cohort.round_id), shown, route.terms)
