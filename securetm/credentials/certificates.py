@@ -160,12 +160,10 @@ class Certificate:
 
     @cached_property
     def parsed(self) -> x509.Certificate:
-        """The certificate with its fields."""
         return x509.load_der_x509_certificate(self.der)
 
     @property
     def pem(self) -> bytes:
-        """The certificate as files and TLS libraries have it."""
         return self.parsed.public_bytes(Encoding.PEM)
 
     @cached_property
@@ -175,17 +173,14 @@ class Certificate:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the whole certificate."""
         return fingerprint_of(self.der)
 
     @property
     def until(self) -> datetime:
-        """The moment at which it ends."""
         return self.parsed.not_valid_after_utc
 
     @property
     def since(self) -> datetime:
-        """The moment at which it begins."""
         return self.parsed.not_valid_before_utc
 
     @cached_property
@@ -209,8 +204,25 @@ class Certificate:
 def check_form(certificate: Certificate, name: str) -> None:
     """Refuses a certificate that no member may have, whatever the time: another kind of key, weak, or not made for TLS."""
     try:
-        _check_key(certificate, name)
-        _check_uses(certificate, name)
+        key = certificate.parsed.public_key()
+        if not isinstance(key, ec.EllipticCurvePublicKey):
+            raise CertificateNotEc(name, type(key).__name__.lstrip("_").removesuffix("PublicKey"))
+        if key.curve.name not in CURVES:
+            raise CertificateWeak(name, f"its key is on the curve {key.curve.name}")
+        signed_with = certificate.parsed.signature_hash_algorithm
+        if signed_with is not None and signed_with.name not in HASHES:
+            raise CertificateWeak(name, f"it is signed with {signed_with.name}")
+        extensions = certificate.parsed.extensions
+        if any(one.ca for one in _values(extensions, x509.BasicConstraints)):
+            raise CertificateNotForTls(name, "it is the certificate of an authority")
+        for uses in _values(extensions, x509.ExtendedKeyUsage):
+            if missing := sorted(one._name for one in _TLS_USES - set(uses)):
+                raise CertificateNotForTls(name, f"it lacks {' and '.join(missing)}")
+        for usage in _values(extensions, x509.KeyUsage):
+            if not usage.digital_signature:
+                raise CertificateNotForTls(name, "its key may not sign (digitalSignature)")
+        if not certificate.names:
+            raise CertificateNotForTls(name, "it has no name in subjectAltName")
     except DAMAGED as problem:
         raise CertificateUnreadable(name, "a field of it is damaged or unknown") from problem
 
@@ -224,34 +236,7 @@ def check_time(certificate: Certificate, name: str, now: datetime) -> None:
 
 
 def day_and_time(moment: datetime) -> str:
-    """A moment in universal time as people read it."""
     return f"{moment:%Y-%m-%d %H:%M} UTC"
-
-
-def _check_key(certificate: Certificate, name: str) -> None:
-    key = certificate.parsed.public_key()
-    if not isinstance(key, ec.EllipticCurvePublicKey):
-        raise CertificateNotEc(name, type(key).__name__.lstrip("_").removesuffix("PublicKey"))
-    if key.curve.name not in CURVES:
-        raise CertificateWeak(name, f"its key is on the curve {key.curve.name}")
-    signed_with = certificate.parsed.signature_hash_algorithm
-    if signed_with is not None and signed_with.name not in HASHES:
-        raise CertificateWeak(name, f"it is signed with {signed_with.name}")
-
-
-def _check_uses(certificate: Certificate, name: str) -> None:
-    extensions = certificate.parsed.extensions
-    constraints = _values(extensions, x509.BasicConstraints)
-    if any(one.ca for one in constraints):
-        raise CertificateNotForTls(name, "it is the certificate of an authority")
-    for uses in _values(extensions, x509.ExtendedKeyUsage):
-        if missing := sorted(one._name for one in _TLS_USES - set(uses)):
-            raise CertificateNotForTls(name, f"it lacks {' and '.join(missing)}")
-    for usage in _values(extensions, x509.KeyUsage):
-        if not usage.digital_signature:
-            raise CertificateNotForTls(name, "its key may not sign (digitalSignature)")
-    if not certificate.names:
-        raise CertificateNotForTls(name, "it has no name in subjectAltName")
 
 
 def _values(extensions: x509.Extensions, kind: type[E]) -> Sequence[E]:

@@ -21,14 +21,13 @@ from securetm.credentials.certificates import (
     day_and_time,
 )
 from securetm.credentials.keys import Keys, fingerprint_of
-from securetm.credentials.roster import FederationRoster, Member
+from securetm.credentials.roster import AnotherBuild, FederationRoster, Member
 from securetm.version import build_digest
 
 WARNED = timedelta(days=30)  # before a certificate ends
 
 
 def now_utc() -> datetime:
-    """The present moment."""
     return datetime.now(UTC)
 
 
@@ -53,7 +52,11 @@ def said_of_build(roster: FederationRoster) -> str:
 
     A build says of itself which one it is: who changes it can change that, too.
     """
-    return roster.says_of_build(build_digest()) if roster.builds else ""
+    if not roster.builds or (digest := build_digest()) in roster.builds:
+        return ""
+    if roster.refuses_others:
+        raise AnotherBuild(roster.federation, roster.version, digest)
+    return f"this is build {digest} of securetm, and roster {roster.version} of federation {roster.federation} lists others"
 
 
 def member_with(certificate_pem: bytes | str, roster: FederationRoster, now: datetime) -> str:
@@ -86,7 +89,6 @@ def ending_soon(roster: FederationRoster, now: datetime) -> tuple[str, ...]:
 
 
 def ended(roster: FederationRoster, now: datetime) -> tuple[str, ...]:
-    """The members whose certificates have ended."""
     return tuple(one.name for one in roster.everybody if one.certificate.until < now)
 
 

@@ -181,7 +181,6 @@ def fits(member: Member, request: KeyRequest) -> bool:
 
 
 def new_keys(home: Path, name: str, passphrase: Passphrase | None = None, holds: int = 0) -> KeyRequest:
-    """Makes the first keys of an organisation in its home, and the request that lies beside them."""
     check_name(name, "the command", "NAME")
     folder = home / KEYS
     if (folder / REQUEST).exists():
@@ -250,7 +249,6 @@ _MOST_NAMED = 5
 
 
 def homes() -> tuple[Path, ...]:
-    """The homes with keys in the usual folder."""
     return tuple(path.parents[1] for path in sorted(data_home().glob(f"*/{KEYS}/{REQUEST}")))
 
 

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA65PrivateKey, M
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from securetm.credentials.strict_toml import decoded, encoded, hexadecimal
 from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
 from securetm.errors import Refused
@@ -56,8 +57,19 @@ def purposed(purpose: Purpose, *fields: bytes, protocol: bytes = PROTOCOL) -> by
 
 
 def digest_for(purpose: Purpose, *fields: bytes, protocol: bytes = PROTOCOL) -> bytes:
-    """The SHA-256 of these fields for one purpose."""
     return hashlib.sha256(purposed(purpose, *fields, protocol=protocol)).digest()
+
+
+def signature_text(signature: bytes) -> str:
+    """As TOML writes it."""
+    return f'"{signature.hex()}"' if len(signature) == FORMER_SIGNATURE else encoded(signature)
+
+
+def signature_in(text: str, lasting: object, where: str, setting: str) -> bytes:
+    """The signature of this text, by an identity that has lasting keys or none."""
+    if not lasting:
+        return hexadecimal(text, FORMER_SIGNATURE, where, setting)
+    return decoded(text, SIGNATURE, where, setting)
 
 
 class NotSealedForMember(Refused):
@@ -121,12 +133,10 @@ class PrivateIdentity:
 
     @cached_property
     def public(self) -> PublicIdentity:
-        """All public keys."""
         own = Ed25519PrivateKey.from_private_bytes(self.secret).public_key().public_bytes_raw()
         return PublicIdentity(own, self._lattice.public_key().public_bytes_raw() + public_keys(self._opening))
 
     def sign(self, purpose: Purpose, *fields: bytes) -> bytes:
-        """The signature of both signing keys over these fields, for this purpose alone."""
         signed = purposed(purpose, *fields)
         return Ed25519PrivateKey.from_private_bytes(self.secret).sign(signed) + self._lattice.sign(
             signed, purpose.value.encode()

@@ -7,7 +7,7 @@ it: a roster pins each one. It names the federation and the end.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -40,14 +40,11 @@ from securetm.settings import require
 
 AUTHORITY = "authority"  # in the coordinator's home
 _KEY, _CERTIFICATE = "authority-key.pem", "authority.pem"
-_YEARS = 10
 _SKEW = timedelta(hours=1)  # clocks of members may be late by so much
 
 
 @dataclass(frozen=True)
 class Authority:
-    """The key and certificate that issue others."""
-
     federation: str
     key: ec.EllipticCurvePrivateKey
     certificate: x509.Certificate
@@ -92,7 +89,6 @@ def open_authority(home: Path, federation: str, passphrase: Passphrase | None, n
 
 
 def authority_pem(home: Path) -> bytes:
-    """The certificate of the authority in this home, or nothing if there is none."""
     path = home / AUTHORITY / _CERTIFICATE
     return path.read_bytes() if path.is_file() else b""
 
@@ -100,7 +96,7 @@ def authority_pem(home: Path) -> bytes:
 def _make(folder: Path, federation: str, passphrase: Passphrase | None, now: datetime) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _subject("authority", federation)
-    until = now + timedelta(days=365 * _YEARS)
+    until = now + timedelta(days=3650)
     builder = (
         _builder(subject, subject, key.public_key(), now, until)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -164,7 +160,6 @@ class Issuing:
     authority: Authority | None = None
 
     def first(self, federation: str, address: str, request: KeyRequest) -> FederationRoster:
-        """The first roster of a federation: the coordinator alone."""
         return FederationRoster(federation, 1, address, self._member(request, address), ())
 
     def enrol(self, roster: FederationRoster, requests: Sequence[KeyRequest]) -> FederationRoster:
@@ -234,7 +229,6 @@ class Issuing:
 
 
 def without_member(roster: FederationRoster, name: str) -> FederationRoster:
-    """The roster without that party."""
     gone = roster.listed(name)
     stays = "cannot leave: a federation without it is another one"
     require(gone is not roster.coordinator, "", "NAME", name, stays, instead="`securetm keys rotate` makes new keys")
@@ -256,9 +250,6 @@ def _with_member(roster: FederationRoster, member: Member) -> FederationRoster:
         return replace(roster, coordinator=member, signatures={})
     others = tuple(one for one in roster.parties if one.name != member.name)
     return replace(roster, parties=(*others, member), signatures={})
-
-
-Edit = Callable[[FederationRoster], FederationRoster]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import NameOID
 
 from securetm.credentials.certificates import DAMAGED, Certificate, CertificateOfAnotherKey, check_form
-from securetm.credentials.hybrid_identity import FORMER_SIGNATURE, KEY, LASTING, SIGNATURE, PublicIdentity, Purpose
+from securetm.credentials.hybrid_identity import KEY, LASTING, PublicIdentity, Purpose, signature_in, signature_text
 from securetm.credentials.keys import REQUEST, Keys, no_keys
 from securetm.credentials.roster import check_name
 from securetm.credentials.strict_toml import decoded, encoded, hexadecimal, quoted, read_limited, table_of
@@ -46,7 +46,6 @@ class KeyRequest:
 
     @property
     def public(self) -> PublicIdentity:
-        """The public keys of the identity."""
         return PublicIdentity(self.identity, self.lasting)
 
     @property
@@ -57,14 +56,12 @@ class KeyRequest:
 
     @property
     def signed_fields(self) -> tuple[bytes, ...]:
-        """What the identity signs."""
         own = self.certificate.der if self.certificate else b""
         holds = (self.holds.to_bytes(8, "big"),) if self.holds else ()
         lasting = (self.lasting, self.old_lasting) if self.lasting else ()
         return self.name.encode(), self.identity, self.signing_request, own, self.old_identity, *lasting, *holds
 
     def text(self) -> str:
-        """The request as a file."""
         pem = x509.load_der_x509_csr(self.signing_request).public_bytes(Encoding.PEM).decode()
         lines = [
             "# A request for a place in a federation's roster. It holds no secret: send it to the coordinator's operator.",
@@ -79,20 +76,14 @@ class KeyRequest:
         if self.old_identity:
             lines.append(f'old_identity = "{self.old_identity.hex()}"')
             lines += [f"old_lasting = {encoded(self.old_lasting)}"] if self.old_lasting else []
-            lines.append(f"consent = {_signature_text(self.consent)}")
+            lines.append(f"consent = {signature_text(self.consent)}")
         if self.holds:
             lines.append(f"holds = {self.holds}")
-        return "\n".join((*lines, f"signature = {_signature_text(self.signature)}", ""))
-
-
-def _signature_text(signature: bytes) -> str:
-    return f'"{signature.hex()}"' if len(signature) == FORMER_SIGNATURE else encoded(signature)
+        return "\n".join((*lines, f"signature = {signature_text(self.signature)}", ""))
 
 
 @dataclass(frozen=True)
 class _RequestTable:
-    """A request as TOML has it."""
-
     name: str
     identity: str
     signing_request: str
@@ -130,7 +121,6 @@ def announcing(request: KeyRequest, keys: Keys, holds: int) -> KeyRequest:
 
 
 def write_request(path: Path, request: KeyRequest) -> None:
-    """Writes the request, in the place of one that is there."""
     with writing(path) as file:
         file.write(request.text().encode())
     sync(path)
@@ -142,30 +132,29 @@ def read_request(path: Path) -> KeyRequest:
 
 
 def parsed_request(path: Path, tables: dict[str, Any]) -> KeyRequest:
-    """The request that these tables of a file are."""
     with placed(path):
         return _request(path, table_of(_RequestTable, tables, path.name))
 
 
 def _request(path: Path, table: _RequestTable) -> KeyRequest:
     name = check_name(table.name, path.name)
-    identity, lasting = _bytes(path, table, "identity", KEY), _lasting(path, table, "lasting")
-    signature = _signature(path, table, "signature", lasting)
+    identity, lasting = hexadecimal(table.identity, KEY, path.name, "identity"), _lasting(path, table, "lasting")
+    signature = signature_in(table.signature, lasting, path.name, "signature")
     require(table.holds >= 0, path.name, "holds", table.holds, "must be at least 0")
     own = Certificate.from_pem(table.certificate, table.name) if table.certificate else None
     if own is not None:
         check_form(own, table.name)
     request = KeyRequest(name, identity, _signing_request(path, table), signature, own, holds=table.holds, lasting=lasting)
     if table.old_identity:
-        old, old_lasting = _bytes(path, table, "old_identity", KEY), _lasting(path, table, "old_lasting")
-        consent = _signature(path, table, "consent", old_lasting)
+        old = hexadecimal(table.old_identity, KEY, path.name, "old_identity")
+        old_lasting = _lasting(path, table, "old_lasting")
+        consent = signature_in(table.consent, old_lasting, path.name, "consent")
         request = replace(request, old_identity=old, old_lasting=old_lasting, consent=consent)
     _check(path, request)
     return request
 
 
 def request_in(folder: Path) -> KeyRequest:
-    """The request that lies beside the private keys in this folder."""
     if not (folder / REQUEST).is_file():
         raise no_keys(str(folder))
     return read_request(folder / REQUEST)
@@ -182,19 +171,9 @@ def _check(path: Path, request: KeyRequest) -> None:
         raise CertificateOfAnotherKey(request.name, str(path))
 
 
-def _bytes(path: Path, table: _RequestTable, setting: str, length: int) -> bytes:
-    return hexadecimal(getattr(table, setting), length, path.name, setting)
-
-
 def _lasting(path: Path, table: _RequestTable, setting: str) -> bytes:
     text = getattr(table, setting)
     return decoded(text, LASTING, path.name, setting) if text else b""
-
-
-def _signature(path: Path, table: _RequestTable, setting: str, lasting: bytes) -> bytes:
-    if not lasting:
-        return _bytes(path, table, setting, FORMER_SIGNATURE)
-    return decoded(getattr(table, setting), SIGNATURE, path.name, setting)
 
 
 def _signing_request(path: Path, table: _RequestTable) -> bytes:

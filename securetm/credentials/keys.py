@@ -46,7 +46,6 @@ def fingerprint(digest: bytes) -> str:
 
 
 def fingerprint_of(content: bytes) -> str:
-    """The fingerprint of a public key or a certificate, as bytes."""
     return fingerprint(hashlib.sha256(content).digest())
 
 
@@ -59,7 +58,6 @@ def parsed_fingerprint(text: str) -> str | None:
 
 
 def same_fingerprint(typed: str, shown: str) -> bool:
-    """Whether these are the same digits."""
     return hmac.compare_digest(parsed_fingerprint(typed) or "", shown)
 
 
@@ -77,7 +75,6 @@ class Keys:
     folder: Path
     identity: bytes = field(repr=False)  # 32 raw bytes, private
     tls_key_pem: bytes = field(repr=False)  # not encrypted: TLS libraries take it so
-    certificate_pem: bytes = field(repr=False)  # empty until a roster or an authority brought it
     first: bytes = field(default=b"", repr=False)  # the identity that this member had first, private
 
     @classmethod
@@ -90,27 +87,22 @@ class Keys:
         if not isinstance(identity, Ed25519PrivateKey):
             raise _damaged(str(folder / IDENTITY), "Ed25519")
         tls = ec_key(folder / TLS, passphrase)
-        certificate = folder / CERTIFICATE
         own = identity.private_bytes_raw()
         first = _private_key(folder / FIRST, passphrase) if (folder / FIRST).is_file() else identity
         if not isinstance(first, Ed25519PrivateKey):
             raise _damaged(str(folder / FIRST), "Ed25519")
-        pem = certificate.read_bytes() if certificate.is_file() else b""
-        return cls(folder, own, pem_of(tls), pem, first.private_bytes_raw())
+        return cls(folder, own, pem_of(tls), first.private_bytes_raw())
 
     @property
     def public_identity(self) -> bytes:
-        """The public key of the identity, as rosters pin it."""
         return Ed25519PrivateKey.from_private_bytes(self.identity).public_key().public_bytes_raw()
 
     @cached_property
     def private(self) -> PrivateIdentity:
-        """The identity with all its keys, to sign and to open what was sealed for this member."""
         return PrivateIdentity(self.identity)
 
     @property
     def public(self) -> PublicIdentity:
-        """All public keys of the identity, as rosters pin them."""
         return self.private.public
 
     @property
@@ -120,13 +112,11 @@ class Keys:
 
     @property
     def tls_key(self) -> ec.EllipticCurvePrivateKey:
-        """The TLS key as an object that signs."""
         key = load_pem_private_key(self.tls_key_pem, None)
         assert isinstance(key, ec.EllipticCurvePrivateKey)
         return key
 
     def sign(self, purpose: Purpose, *fields: bytes) -> bytes:
-        """The signature of this identity over these fields, for this purpose alone."""
         return self.private.sign(purpose, *fields)
 
     def __reduce__(self) -> NoReturn:
@@ -140,7 +130,6 @@ class Passphrase:
     text: str = field(repr=False)
 
     def __post_init__(self) -> None:
-        """Refuses what protects nothing, or cannot be typed again."""
         if not _LEAST_LETTERS <= len(self.text) <= _MOST_LETTERS:
             raise unusable_passphrase(f"has {len(self.text)} characters")
         if not self.text.isprintable():
@@ -169,12 +158,10 @@ def write_key(path: Path, key: ec.EllipticCurvePrivateKey | Ed25519PrivateKey, p
 
 
 def are_encrypted(folder: Path) -> bool:
-    """Whether the keys in this folder are protected with a passphrase."""
     return any(_ENCRYPTED in _read(path) for path in (folder / IDENTITY, folder / TLS) if path.is_file())
 
 
 def ec_key(path: Path, passphrase: Passphrase | None) -> ec.EllipticCurvePrivateKey:
-    """Reads a private key of TLS."""
     key = _private_key(path, passphrase)
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.curve.name not in CURVES:
         raise _damaged(str(path), "P-256 or P-384")
@@ -182,7 +169,6 @@ def ec_key(path: Path, passphrase: Passphrase | None) -> ec.EllipticCurvePrivate
 
 
 def public_der(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """The public half of a key, in DER."""
     return key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
@@ -232,7 +218,6 @@ def keep_out_of_core_dumps() -> None:
 
 
 def no_keys(path: str) -> Mistake:
-    """The mistake of a folder without keys, or without some of them."""
     folder = Path(path)
     names = (IDENTITY, TLS, REQUEST)
     missing = [name for name in names if not (folder / name).is_file()]
@@ -262,7 +247,6 @@ def _damaged(path: str, kind: str) -> Mistake:
 
 
 def passphrase_needed(path: str) -> Mistake:
-    """The mistake of a key that needs a passphrase."""
     return Mistake(
         "{path} is protected with a passphrase, and none was given",
         hint="give it with --passphrase-file FILE, or in the variable SECURETM_PASSPHRASE, or run in a terminal, which asks",
@@ -271,7 +255,6 @@ def passphrase_needed(path: str) -> Mistake:
 
 
 def no_new_passphrase() -> Mistake:
-    """The mistake of a passphrase that was to be chosen where no terminal asks."""
     return Mistake(
         "a new passphrase has to be chosen, and none was given",
         hint="give it with --passphrase-file FILE, or in the variable SECURETM_PASSPHRASE, or run in a terminal, which asks",
@@ -279,5 +262,4 @@ def no_new_passphrase() -> Mistake:
 
 
 def unusable_passphrase(problem: str) -> Mistake:
-    """The mistake of a passphrase that protects nothing, or cannot be typed again."""
     return Mistake("the passphrase {problem}", hint="choose one of 8 to 1,000 characters in one line", problem=problem)

@@ -10,7 +10,7 @@ import hashlib
 from pathlib import Path
 
 from securetm.credentials.homes import KEYS, found_home
-from securetm.credentials.hybrid_identity import FORMER_SIGNATURE, KEY, LASTING, SIGNATURE, PublicIdentity, Purpose
+from securetm.credentials.hybrid_identity import KEY, LASTING, PublicIdentity, Purpose, signature_in
 from securetm.credentials.key_requests import parsed_request, request_in
 from securetm.credentials.keys import REQUEST, Keys, Passphrase, fingerprint_of, parsed_fingerprint, same_fingerprint
 from securetm.credentials.roster import COORDINATOR, LONGEST_ROSTER, check_name, parsed_roster
@@ -36,8 +36,6 @@ _DIGEST = 32
 
 @dataclass(frozen=True)
 class ReportSignature:
-    """Who signed which bytes, about which run."""
-
     sha256: bytes  # of the file
     role: str
     name: str  # of the party
@@ -49,16 +47,13 @@ class ReportSignature:
 
     @property
     def public(self) -> PublicIdentity:
-        """The public keys of the signer, as the file states them."""
         return PublicIdentity(self.identity, self.lasting)
 
     @property
     def signed_fields(self) -> tuple[bytes, ...]:
-        """What the identity signs."""
         return self.sha256, self.role.encode(), self.name.encode(), self.run.encode(), self.run_digest.encode()
 
     def text(self) -> str:
-        """The signature as a file."""
         lines = [
             "# A signature under a report. To check it: securetm report --verify FILE THIS-FILE ROSTER",
             f"format = {FORMAT}",
@@ -86,8 +81,6 @@ class _ReportSignatureTable:
 
 @dataclass(frozen=True)
 class Signer:
-    """A party's keys, open, and its name."""
-
     keys: Keys
     name: str
 
@@ -100,7 +93,6 @@ class Signer:
         return cls(Keys.open(home / KEYS, passphrase), name)
 
     def sign(self, content: bytes, run: str, run_digest: str) -> ReportSignature:
-        """The signature under the bytes of a file."""
         own = self.keys.public
         made = ReportSignature(hashlib.sha256(content).digest(), PARTY, self.name, run, run_digest, own.ed25519, own.lasting)
         return ReportSignature(**{**vars(made), "signature": self.keys.sign(Purpose.REPORT, *made.signed_fields)})
@@ -118,11 +110,8 @@ def read_signature(path: Path) -> ReportSignature:
         is_former = table.format == FORMER_FORMAT
         known = f"is not known; this version reads formats {FORMER_FORMAT} and {FORMAT}"
         require(is_former or table.format == FORMAT, path.name, "format", table.format, known)
-        if is_former:
-            keys = (b"", hexadecimal(table.signature, FORMER_SIGNATURE, path.name, "signature"))
-        else:
-            lasting = decoded(table.lasting, LASTING, path.name, "lasting")
-            keys = (lasting, decoded(table.signature, SIGNATURE, path.name, "signature"))
+        lasting = b"" if is_former else decoded(table.lasting, LASTING, path.name, "lasting")
+        signature = signature_in(table.signature, lasting, path.name, "signature")
         return ReportSignature(
             hexadecimal(table.sha256, _DIGEST, path.name, "sha256"),
             table.role,
@@ -130,7 +119,8 @@ def read_signature(path: Path) -> ReportSignature:
             table.run,
             table.run_digest,
             hexadecimal(table.identity, KEY, path.name, "identity"),
-            *keys,
+            lasting,
+            signature,
         )
 
 
@@ -153,10 +143,13 @@ def verified(file: Path, signature: Path, trusted: str) -> ReportSignature:
 
 
 def _check_key(signed: ReportSignature, trusted: str) -> None:
-    """Refuses a key that is not the one that is trusted for that name."""
     own, told = fingerprint_of(signed.identity), parsed_fingerprint(trusted)
-    read_out = told is not None and same_fingerprint(told, own)
-    if not read_out and (told is not None or not _is_of(signed, _keys_in(Path(trusted), signed.name, own))):
+    is_trusted = told is not None and same_fingerprint(told, own)
+    if told is None:
+        keys = _keys_in(Path(trusted), signed.name, own)
+        # A signature by Ed25519 alone does not count where a lasting key is trusted.
+        is_trusted = signed.identity == keys.ed25519 and keys.lasting in (b"", signed.lasting)
+    if not is_trusted:
         raise Mistake(
             "the signature in the name of {name} is by the key {fingerprint}, and that is not the key in {trusted}",
             hint="compare fingerprints by telephone (`securetm keys show`), and take the newest roster",
@@ -164,11 +157,6 @@ def _check_key(signed: ReportSignature, trusted: str) -> None:
             fingerprint=own,
             trusted=trusted,
         )
-
-
-def _is_of(signed: ReportSignature, trusted: PublicIdentity) -> bool:
-    """Whether these are the trusted keys. A signature by Ed25519 alone does not count where a lasting key is trusted."""
-    return signed.identity == trusted.ed25519 and trusted.lasting in (b"", signed.lasting)
 
 
 def _keys_in(path: Path, name: str, own: str) -> PublicIdentity:

@@ -16,13 +16,13 @@ from typing import Annotated, Any
 from securetm.credentials.certificates import Certificate, check_form, day_and_time
 from securetm.credentials.hybrid_identity import (
     FORMER,
-    FORMER_SIGNATURE,
     KEY,
     LASTING,
-    SIGNATURE,
     PublicIdentity,
     Purpose,
     digest_for,
+    signature_in,
+    signature_text,
 )
 from securetm.credentials.keys import Keys, fingerprint, fingerprint_of, parsed_fingerprint
 from securetm.credentials.strict_toml import decoded, encoded, hexadecimal, quoted, read_limited, table_of
@@ -101,7 +101,6 @@ class AnotherBuild(Misuse):
 
 
 COORDINATOR = "coordinator"
-_BUILD = re.compile("[0-9a-f]{64}")
 LONGEST_NAME = 63  # letters of one label of a name on the network
 _NAME = re.compile(rf"[a-z0-9](?:[a-z0-9-]{{0,{LONGEST_NAME - 2}}}[a-z0-9])?")
 _RULE = f"must be 1 to {LONGEST_NAME} small letters of English, digits and hyphens, with no hyphen at either end"
@@ -139,7 +138,6 @@ class Member:
 
     @property
     def public(self) -> PublicIdentity:
-        """All public keys of its identity."""
         return PublicIdentity(self.identity, self.lasting)
 
     @property
@@ -174,11 +172,9 @@ class FederationRoster:
         require(1 <= self.version < MOST_VERSIONS, "the roster", "version", self.version, "must be at least 1 and below 2^53")
         check_address(self.address, "the roster")
         _check_members(self)
-        _check_revocations(self)
         for one in self.builds:
-            require(
-                _BUILD.fullmatch(one) is not None, "the roster", "builds", one[:100], "must be a list of digests of 64 digits"
-            )
+            is_digest = re.fullmatch("[0-9a-f]{64}", one) is not None
+            require(is_digest, "the roster", "builds", one[:100], "must be a list of digests of 64 digits")
         require(bool(self.builds) or not self.refuses_others, "the roster", "other_builds", "refused", "needs `builds`")
 
     @property
@@ -198,14 +194,6 @@ class FederationRoster:
                 names=lacking[:10],
             )
 
-    def says_of_build(self, digest: str) -> str:
-        """What is wrong with this build, in words; nothing if the roster lists it, or none. It may refuse it."""
-        if not self.builds or digest in self.builds:
-            return ""
-        if self.refuses_others:
-            raise AnotherBuild(self.federation, self.version, digest)
-        return f"this is build {digest} of securetm, and roster {self.version} of federation {self.federation} lists others"
-
     def check_protocol(self) -> None:
         """Refuses a roster of the former protocol: it is read, and no run begins with it."""
         if self.protocol != PROTOCOL:
@@ -218,17 +206,14 @@ class FederationRoster:
 
     @property
     def keys(self) -> Mapping[str, bytes]:
-        """The public identity of each party, as sessions pin it."""
         return {one.name: one.identity for one in self.parties}
 
     @property
     def holds(self) -> Mapping[str, int]:
-        """How many documents or persons each party says that it holds at least."""
         return {one.name: one.holds for one in self.parties}
 
     @property
     def everybody(self) -> tuple[Member, ...]:
-        """The coordinator and all parties."""
         return (self.coordinator, *self.parties)
 
     def member(self, name: str) -> Member:
@@ -252,7 +237,6 @@ class FederationRoster:
         return self.member(name)
 
     def listed(self, name: str) -> Member:
-        """The member of that name, which the operator asks for."""
         names = (COORDINATOR, *self.members)
         if name not in names:
             raise Mistake(
@@ -270,11 +254,9 @@ class FederationRoster:
         """The SHA-256 of everything but the signatures. Two rosters with one digest say the same."""
         self.check_alike()
         is_former = self.protocol == FORMER_PROTOCOL
-        entries = (
-            part
-            for one in self.everybody
-            for part in (one.name.encode(), one.identity, *(() if is_former else (one.lasting,)), one.certificate.der)
-        )
+        entries: list[bytes] = []
+        for one in self.everybody:
+            entries += (one.name.encode(), one.identity, *(() if is_former else (one.lasting,)), one.certificate.der)
         counts = (self.version, len(self.parties), len(self.revoked))
         numbers = (count.to_bytes(8, "big") for count in counts)
         revoked = (one.encode() for one in sorted(self.revoked))
@@ -285,16 +267,13 @@ class FederationRoster:
 
     @property
     def fingerprint(self) -> str:
-        """The digest, as people compare it."""
         return fingerprint(self.digest)
 
     @property
     def unsigned(self) -> tuple[str, ...]:
-        """The parties that have not signed it."""
         return tuple(name for name in self.members if name not in self.signatures)
 
     def signed_by(self, name: str, keys: Keys) -> FederationRoster:
-        """The same roster with the signature of that member."""
         signature = keys.sign(Purpose.CONSENT, self.federation.encode(), self.digest)
         return self.with_signatures({**self.signatures, name: signature})
 
@@ -311,11 +290,8 @@ def check_address(address: str, where: str) -> tuple[str, int]:
     """Returns host and port of an address such as `hub.example.org:7443` or `[::1]:7443`, or refuses it."""
     host, colon, port = address.rpartition(":")
     inner = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    is_host = (
-        bool(inner)
-        and len(inner) <= 253
-        and all(letter.isascii() and (letter.isalnum() or letter in ".-:") for letter in inner)
-    )
+    letters = all(letter.isascii() and (letter.isalnum() or letter in ".-:") for letter in inner)
+    is_host = bool(inner) and len(inner) <= 253 and letters
     is_port = bool(colon) and port.isascii() and port.isdigit() and 1 <= int(port[:6]) <= 65_535
     plain = ":" not in inner or host != inner  # an IPv6 address stands in brackets
     require(is_host and is_port and plain, where, "address", address[:300], "must be HOST:PORT, such as hub.example.org:7443")
@@ -323,9 +299,8 @@ def check_address(address: str, where: str) -> tuple[str, int]:
 
 
 def _check_members(roster: FederationRoster) -> None:
-    require(
-        len(roster.parties) <= MOST_MEMBERS, "the roster", "member", len(roster.parties), f"must be at most {MOST_MEMBERS:,}"
-    )
+    parties = len(roster.parties)
+    require(parties <= MOST_MEMBERS, "the roster", "member", parties, f"must be at most {MOST_MEMBERS:,}")
     require(roster.coordinator.name == COORDINATOR, "the roster", "name", roster.coordinator.name, f"must be {COORDINATOR}")
     for one in roster.parties:
         other, name = one.name != COORDINATOR, one.name
@@ -337,6 +312,11 @@ def _check_members(roster: FederationRoster) -> None:
     _refuse_twice(roster, "name", ((one.name.encode(), one.name) for one in roster.everybody))
     _refuse_twice(roster, "identity", ((one.identity, one.name) for one in roster.everybody))
     _refuse_twice(roster, "TLS key", ((one.certificate.public_key, one.name) for one in roster.everybody))
+    most, revoked = MOST_REVOKED, len(roster.revoked)
+    require(revoked <= most, "the roster", "revoked", revoked, f"must be at most {most:,}")
+    for one in roster.everybody:
+        if one.revocable & roster.revoked:
+            raise MemberRevoked(roster.federation, one.name)
 
 
 def _refuse_twice(roster: FederationRoster, what: str, found: Iterable[tuple[bytes, str]]) -> None:
@@ -346,22 +326,11 @@ def _refuse_twice(roster: FederationRoster, what: str, found: Iterable[tuple[byt
         raise DuplicateMember(roster.federation, what, tuple(name for value, name in pairs if value in twice)[:10])
 
 
-def _check_revocations(roster: FederationRoster) -> None:
-    require(
-        len(roster.revoked) <= MOST_REVOKED, "the roster", "revoked", len(roster.revoked), f"must be at most {MOST_REVOKED:,}"
-    )
-    for one in roster.everybody:
-        if one.revocable & roster.revoked:
-            raise MemberRevoked(roster.federation, one.name)
-
-
 STAYS = "stays"
 
 
 @dataclass(frozen=True)
 class RosterChange:
-    """One line about one member."""
-
     name: str
     what: str  # came, left, revoked, stays, or what changed
     identity: str  # its fingerprint
@@ -400,8 +369,6 @@ LONGEST_ROSTER = 24 * 2**20  # bytes of a roster: 2,000 members that have all si
 
 @dataclass(frozen=True)
 class _RosterTable:
-    """The top of the file."""
-
     federation: str
     version: int
     coordinator: dict[str, Any]
@@ -443,7 +410,6 @@ def read_roster(path: Path) -> FederationRoster:
 
 
 def parsed_roster(path: Path, tables: dict[str, Any]) -> FederationRoster:
-    """The roster that these tables of a file are."""
     with placed(path):
         return _roster(tables, path.name)
 
@@ -486,10 +452,7 @@ def _signatures(roster: FederationRoster, tables: tuple[dict[str, Any], ...], wh
         table = table_of(_SignatureTable, one, place)
         if table.member in found:
             raise DuplicateMember(roster.federation, "signature", (table.member[:100],))
-        if roster.protocol == FORMER_PROTOCOL:
-            found[table.member] = hexadecimal(table.signature, FORMER_SIGNATURE, place, "signature")
-        else:
-            found[table.member] = decoded(table.signature, SIGNATURE, place, "signature")
+        found[table.member] = signature_in(table.signature, roster.protocol == PROTOCOL, place, "signature")
     return found
 
 
@@ -504,10 +467,8 @@ _HEAD = """\
 def roster_text(roster: FederationRoster) -> str:
     """The roster as its file has it; equal rosters have equal text."""
     revoked = "".join(f"  {quoted(one)},\n" for one in sorted(roster.revoked))
-    parts = [
-        _HEAD + f"# Fingerprint: {roster.fingerprint}",
-        f"federation = {quoted(roster.federation)}\nversion = {roster.version}",
-    ]
+    said = f"federation = {quoted(roster.federation)}\nversion = {roster.version}"
+    parts = [_HEAD + f"# Fingerprint: {roster.fingerprint}", said]
     parts[1] += f"\nprotocol = {PROTOCOL}" if roster.protocol == PROTOCOL else ""
     parts[1] += f"\nrevoked = [\n{revoked}]" if revoked else ""
     if roster.builds:
@@ -516,8 +477,7 @@ def roster_text(roster: FederationRoster) -> str:
     parts.append(f"[coordinator]\n{_entry(roster.coordinator)}\naddress = {quoted(roster.address)}")
     parts += [f"[[member]]\n{_entry(one)}" for one in roster.parties]
     for name, signature in roster.signatures.items():
-        text = f'"{signature.hex()}"' if roster.protocol == FORMER_PROTOCOL else encoded(signature)
-        parts.append(f"[[signature]]\nmember = {quoted(name)}\nsignature = {text}")
+        parts.append(f"[[signature]]\nmember = {quoted(name)}\nsignature = {signature_text(signature)}")
     return "\n\n".join(parts) + "\n"
 
 

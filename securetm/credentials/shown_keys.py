@@ -17,7 +17,6 @@ Facts = dict[str, Any]
 
 
 def shown_home(named: Path | None) -> Facts:
-    """The keys of an organisation, and the roster that it accepted."""
     home = found_home(named)
     present, waiting, roster = request_in(home / KEYS), waiting_request(home), accepted_roster(home)
     rows = _of_request(present)
@@ -40,13 +39,8 @@ def shown_file(path: Path) -> Facts:
     if "signing_request" in tables:
         return _facts(str(path), _of_request(parsed_request(path, tables)))
     roster = parsed_roster(path, tables)
-    return _facts(str(path), shown_roster(roster), ending_soon(roster, now_utc()))
-
-
-def shown_roster(roster: FederationRoster) -> list[Facts]:
-    """A row for each member's identity, and one for the roster itself."""
     rows = [{**_certificate_row(one), "what": "identity", "fingerprint": one.fingerprint} for one in roster.everybody]
-    return [*rows, _roster_row(roster)]
+    return _facts(str(path), [*rows, _roster_row(roster)], ending_soon(roster, now_utc()))
 
 
 def _of_request(request: KeyRequest) -> list[Facts]:

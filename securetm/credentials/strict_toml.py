@@ -47,7 +47,6 @@ def table_of(cls: type[T], table: dict[str, Any], where: str) -> T:
 
 
 def quoted(text: str) -> str:
-    """A text as TOML writes it."""
     return json.dumps(text, ensure_ascii=True)
 
 
@@ -76,7 +75,6 @@ def decoded(text: str, length: int, where: str, setting: str) -> bytes:
 
 
 def bytes_of(path: Path, longest: int) -> bytes:
-    """The content of a file of at most so many bytes."""
     content = file_bytes(path, longest + 1)
     if len(content) > longest:
         raise _not_read(str(path), f"it is longer than {longest:,} bytes")

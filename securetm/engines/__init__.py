@@ -53,7 +53,6 @@ class EngineChoice(OwnTable):
         return chosen
 
     def facts(self) -> dict[str, Any]:
-        """What was chosen, for the party's own user."""
         return {"kind": self.kind, **self.settings}
 
     def make(self) -> Engine:

@@ -20,7 +20,6 @@ def heard_elsewhere(process: int) -> tuple[str, ...]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches that address."""
     if host == "localhost":
         return True
     try:
@@ -33,8 +32,10 @@ def is_loopback(host: str) -> bool:
 
 
 def family(process: int) -> tuple[int, ...]:
-    """The process, its children, and theirs."""
-    parents = dict(_parents())
+    parents: dict[int, int] = {}
+    for place in _PROCESSES.glob("[0-9]*/stat"):
+        if lines := _lines(place):
+            parents[int(place.parent.name)] = int(lines[0].rpartition(")")[2].split()[1])  # a name may hold anything
     found = [process]
     for one in found:
         found += [child for child, parent in parents.items() if parent == one]
@@ -57,12 +58,6 @@ def listened(process: int) -> tuple[str, ...]:
             if fields[3] == state and fields[9] in own:
                 found.append(_address(fields[1]))
     return tuple(found)
-
-
-def _parents() -> Iterator[tuple[int, int]]:
-    for place in _PROCESSES.glob("[0-9]*/stat"):
-        if lines := _lines(place):
-            yield int(place.parent.name), int(lines[0].rpartition(")")[2].split()[1])  # a name may hold anything
 
 
 def _sockets(process: int) -> Iterator[str]:

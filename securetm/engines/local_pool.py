@@ -87,11 +87,6 @@ class LocalWorker:
             )
         return cls(name, place, process, here)
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the process is gone."""
-        return self.process.poll() is not None
-
     def give(self, call: int, work: bytes, task: bytes) -> None:
         """Sends a task, and the work of its call before the first one. A process that is gone shows it when it is heard."""
         has_work, self.call, self.busy = self.call == call, call, True
@@ -136,7 +131,6 @@ class LocalPool(Crew):
     threads: int = 1  # of each worker
 
     def __post_init__(self) -> None:
-        """Refuses numbers that cannot be."""
         for name, least in (("workers", 0), ("threads", 1)):
             value = getattr(self, name)
             require(least <= value <= MOST_WORKERS, "[engine]", name, value, f"must be from {least} to {MOST_WORKERS}")
@@ -146,12 +140,10 @@ class LocalPool(Crew):
         self._running: dict[str, LocalWorker] = {}
 
     def begin(self, work: bytes) -> None:
-        """Begins a call."""
         self._call, self._work = self._call + 1, work
 
     def free(self, wanted: int) -> Sequence[str]:
-        """At most so many workers that have no task."""
-        for worker in [one for one in self._running.values() if one.has_ended and not one.busy]:
+        for worker in [one for one in self._running.values() if not one.busy and one.process.poll() is not None]:
             self._lost(worker)
         found = [name for name, worker in self._running.items() if not worker.busy]
         while len(found) < wanted and len(self._running) < self.workers:
@@ -159,11 +151,9 @@ class LocalPool(Crew):
         return sorted(found, key=self.place)[:wanted]
 
     def place(self, worker: str) -> int:
-        """The worker's place, which was that of the lost one that it replaces."""
         return self._running[worker].place
 
     def give(self, worker: str, task: Any) -> None:
-        """Sends a task, and before it the work, once to each worker."""
         self._running[worker].give(self._call, self._work, packed("a task", task))
 
     def events(self) -> Sequence[Event]:
@@ -173,7 +163,6 @@ class LocalPool(Crew):
         return [event for worker in ready if (event := self._heard(worker)) is not None]
 
     def close(self) -> None:
-        """Ends every worker."""
         for worker in self._running.values():
             worker.channel.close()  # all of them end at the same time
         while self._running:

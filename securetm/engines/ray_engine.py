@@ -36,7 +36,6 @@ TOKEN = "token"  # noqa: S105 - the name of a file
 _LOCK = "lock"  # held as long as somebody uses the folder
 _PREFIX = "securetm-ray-"
 _LONGEST = 20  # characters of the folder above: the path of a socket may have about a hundred
-_TOKEN_BYTES = 32
 
 
 class RayFolder:
@@ -51,15 +50,13 @@ class RayFolder:
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         (self.path / f"{_LOCK}.new").rename(self.path / _LOCK)  # now another start can tell that it is in use
         with writing(self.token) as file:
-            file.write(OperatingSystem().bytes(_TOKEN_BYTES).hex().encode())
+            file.write(OperatingSystem().bytes(32).hex().encode())
 
     @property
     def token(self) -> Path:
-        """The file of the token, which every process of the cluster reads."""
         return self.path / TOKEN
 
     def remove(self) -> None:
-        """Deletes the folder. Nobody uses it any more."""
         self.lock.close()
         shutil.rmtree(self.path, ignore_errors=True)
 
@@ -127,17 +124,18 @@ class RayLink:
             return True
 
     def close(self) -> None:
-        """The other end hears that this one is gone."""
         self._pipe.close()
 
 
 class RayDriver:
-    """The process, from its start to `end`."""
-
     def __init__(self, workers: int, address: str) -> None:
         self.folder = RayFolder()
         ours, theirs = Pipe()
-        own = given_environment(os.environ, address) if address else local_environment(os.environ, self.folder.token)
+        if address:  # where that is on this machine alone, so is the driver
+            here = {HERE_ALONE: "0"} if is_loopback(address.rpartition(":")[0]) else {}
+            own = {**environment(os.environ), **here}
+        else:
+            own = local_environment(os.environ, self.folder.token)
         with writing(self.folder.path / _LOG) as log:
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a module of our own
                 [*_COMMAND, str(theirs.fileno())],
@@ -154,11 +152,9 @@ class RayDriver:
 
     @property
     def number(self) -> int:
-        """The number of the process in the operating system."""
         return self._process.pid
 
     def last_words(self) -> str:
-        """The last line that the process wrote, for its operator."""
         with suppress(OSError):
             lines = (self.folder.path / _LOG).read_text("utf-8", "replace").split("\n")
             return next((line for line in reversed(lines) if line.strip()), "it said nothing")
@@ -173,12 +169,6 @@ class RayDriver:
             self._process.kill()  # the others end with it
             self._process.wait()
         self.folder.remove()
-
-
-def given_environment(inherited: Mapping[str, str], address: str) -> dict[str, str]:
-    """The environment of the driver of a given cluster. Where that is on this machine alone, so is the driver."""
-    here = {HERE_ALONE: "0"} if is_loopback(address.rpartition(":")[0]) else {}
-    return {**environment(inherited), **here}
 
 
 def environment(inherited: Mapping[str, str]) -> dict[str, str]:
@@ -250,7 +240,6 @@ class RayEngine(Crew):
     address: str = ""  # "host:port" of a cluster that is there; empty: one is started on this machine, for this party alone
 
     def __post_init__(self) -> None:
-        """Refuses settings that cannot be, and a cluster that would let others in."""
         require(0 <= self.workers <= MOST_WORKERS, WHERE, "workers", self.workers, f"must be from 0 to {MOST_WORKERS}")
         require(not self.address or self.workers > 0, WHERE, "workers", self.workers, "must be at least 1 beside an address")
         self.workers = self.workers or os.cpu_count() or 1
@@ -266,14 +255,12 @@ class RayEngine(Crew):
 
     @property
     def driver(self) -> RayDriver:
-        """The driver that runs."""
         if self._driver is None:
             self._driver = RayDriver(self.workers, self.address)
             self._told = False
         return self._driver
 
     def begin(self, work: bytes) -> None:
-        """What all tasks of the next call share. What is still done for an earlier one is not reported."""
         self._work, self._first, self._told = work, self._tickets + 1, False
 
     def free(self, wanted: int) -> Sequence[str]:
@@ -286,11 +273,9 @@ class RayEngine(Crew):
         return sorted((name for name, ticket in self._busy.items() if not ticket), key=self.place)[:wanted]
 
     def place(self, worker: str) -> int:
-        """The worker's place, which was that of the lost one that it replaces."""
         return self._places[worker]
 
     def give(self, worker: str, task: Any) -> None:
-        """Sends the task, and before the first one of a call what they share."""
         if not self._told:
             self.driver.link.say("work", content=self._work)
         self._told = True
@@ -299,7 +284,6 @@ class RayEngine(Crew):
         self.driver.link.say("give", worker, self._tickets, content=packed("a task", task))
 
     def events(self) -> Sequence[Event]:
-        """What happened since; waits for the first thing."""
         found = self._heard(*self.driver.link.hear())
         while self._driver is not None and self._driver.link.more():
             found += self._heard(*self._driver.link.hear())
@@ -320,25 +304,19 @@ class RayEngine(Crew):
             case ("refused", problem):
                 self.close()
                 raise problem
-        return self._without_driver()
-
-    def _without_driver(self) -> list[Event]:
-        """The driver is gone, and its workers with it."""
-        said, lost = self.driver.last_words(), self._busy
+        said, lost = self.driver.last_words(), self._busy  # the driver is gone, and its workers with it
         self.close()
         if all(ticket < self._first for ticket in lost.values()):  # none had a task yet
             raise not_started(said)
         return [Event(name, lost=f"ended with Ray: {said}") for name, ticket in lost.items() if ticket >= self._first]
 
     def close(self) -> None:
-        """Ends Ray with all of its processes."""
         driver, self._driver, self._busy, self._places = self._driver, None, {}, {}
         if driver is not None:
             driver.end()
 
 
 def not_started(problem: str) -> Failed:
-    """The failure of a Ray that could not be started or joined."""
     return Failed(
         "Ray did not start: {problem}",
         hint="the engine `pool` needs no cluster; the page docs/how-to/cluster.md says what Ray needs",
@@ -347,5 +325,4 @@ def not_started(problem: str) -> Failed:
 
 
 def has_tls(environment: Mapping[str, str]) -> bool:
-    """Whether Ray encrypts what it sends."""
     return environment.get("RAY_USE_TLS", "").lower() in ("1", "true")

@@ -89,7 +89,13 @@ def main() -> None:
         return
     _, workers, address, folder = said
     threading.Thread(target=_listen, args=(link, inbox, folder), daemon=True).start()
-    problem = _problem_with(workers, address, folder)
+    problem: SecuretmError | None = None
+    try:
+        _begin(workers, address, folder)
+    except SecuretmError as refused:
+        problem = refused
+    except Exception as failed:  # noqa: BLE001 - whatever Ray raises: its last words are for the operator
+        problem = not_started(f"{type(failed).__name__}: {(str(failed).strip().splitlines() or [''])[0]}")
     _settled.set()
     if problem is not None:
         link.say("refused", problem)
@@ -97,7 +103,10 @@ def main() -> None:
             pass  # the party ends this process, which never served
     else:
         RayHost(link, address).serve(inbox)
-    _shut_down()
+    left = [one for one in map(handle, family(os.getpid())[1:]) if one]
+    _ending.set()
+    ray.shutdown()
+    _kill(left)  # Ray's helpers notice its end only after a while
     shutil.rmtree(folder, ignore_errors=True)
     _ended.set()
 
@@ -116,17 +125,6 @@ def _listen(link: RayLink, inbox: SimpleQueue[Said], folder: str) -> None:
         _kill([one for one in map(handle, left) if one])
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
-
-
-def _problem_with(workers: int, address: str, folder: str) -> SecuretmError | None:
-    """Starts or joins Ray, or says why not."""
-    try:
-        _begin(workers, address, folder)
-    except SecuretmError as problem:
-        return problem
-    except Exception as problem:  # noqa: BLE001 - whatever Ray raises: its last words are for the operator
-        return not_started(f"{type(problem).__name__}: {(str(problem).strip().splitlines() or [''])[0]}")
-    return None
 
 
 def _begin(workers: int, address: str, folder: str) -> None:
@@ -156,14 +154,6 @@ def _begin(workers: int, address: str, folder: str) -> None:
             found=processors,
             workers=workers,
         )
-
-
-def _shut_down() -> None:
-    """Ends Ray. Its helpers notice that only after a while, so they are ended, too."""
-    left = [one for one in map(handle, family(os.getpid())[1:]) if one]
-    _ending.set()
-    ray.shutdown()
-    _kill(left)
 
 
 def _kill(handles: Sequence[int]) -> None:

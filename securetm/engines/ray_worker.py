@@ -29,11 +29,9 @@ class ShardHolder:
         os.close(nowhere)
 
     def versions(self) -> str:
-        """Of the machine that it runs on."""
         return versions()
 
     def hold(self, work: bytes) -> None:
-        """Takes what the next tasks share."""
         self._work = tried(unpacked, work)
 
     def answer(self, task: bytes) -> bytes:
@@ -45,7 +43,6 @@ class ShardHolder:
 
 
 def check_versions(theirs: str) -> None:
-    """Refuses a worker that may answer otherwise."""
     if theirs != versions():
         raise Failed(
             "a worker of the Ray cluster has {theirs}, and this party has {ours}: their answers may differ",

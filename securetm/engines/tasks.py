@@ -39,14 +39,11 @@ class CannotBeSent(SecuretmError):
 
 @dataclass(frozen=True)
 class TriedTask(Generic[R]):
-    """What came of a task: its result, or what the work raised."""
-
     result: R | None = None
     error: Exception | None = None
     where: str = ""  # the last places in the code that the error came through
 
     def value(self) -> R:
-        """The result; raises what the work raised."""
         if self.error is not None:
             raise self.error from Failed(
                 "this happened in a worker, at {where}", hint="read the error that this one is the cause of", where=self.where
@@ -68,7 +65,6 @@ def unpacked(content: bytes | memoryview) -> Any:
 
 
 def tried(work: Callable[[T], R], task: T) -> TriedTask[R]:
-    """Carries out one task. Run by a worker."""
     try:
         return TriedTask(work(task))
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - the party decides what becomes of it

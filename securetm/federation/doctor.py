@@ -212,7 +212,6 @@ def _roster(found: FederationRoster | SecuretmError | None) -> Finding:
 
 
 def _build(roster: FederationRoster) -> Finding:
-    """Whether the roster takes the build that is installed here."""
     to_do = "install the build that was published, or have this one listed: `securetm keys roster builds`"
     try:
         warning = said_of_build(roster)
@@ -252,7 +251,15 @@ def _ledgers(home: Path) -> Finding:
         try:
             with Ledger.read(path) as ledger:
                 entries += ledger.head[0]
-                _check_owner(home, ledger)
+                own = _attempted(lambda: request_in(home / KEYS).name)
+                if isinstance(own, str) and ledger.owner != own:
+                    raise Mistake(
+                        "{path} is the ledger of {owner}, and this is the home of {own}",
+                        hint="put the ledger of {own} back; without it, take the budget of its documents as spent",
+                        path=str(ledger.path),
+                        owner=ledger.owner,
+                        own=own,
+                    )
         except SecuretmError as problem:
             return _refused("ledgers", problem)
     try:
@@ -265,34 +272,17 @@ def _ledgers(home: Path) -> Finding:
     return Finding("ledgers", GOOD, f"{whole}: every entry follows from the one before")
 
 
-def _check_owner(home: Path, ledger: Ledger) -> None:
-    own = _attempted(lambda: request_in(home / KEYS).name)
-    if isinstance(own, str) and ledger.owner != own:
-        raise Mistake(
-            "{path} is the ledger of {owner}, and this is the home of {own}",
-            hint="put the ledger of {own} back; without it, take the budget of its documents as spent",
-            path=str(ledger.path),
-            owner=ledger.owner,
-            own=own,
-        )
-
-
 def _stores(home: Path) -> Finding:
     paths = sorted(path for path in home.rglob("*.sqlite") if path.is_file())
     for path in paths:
-        problem = _damage(path)
-        if problem:
-            return Finding("stores", BAD, f"{path} is damaged: {problem}", "restore the home from a copy: `securetm restore`")
+        try:
+            with reading(path) as opened:
+                (said,) = opened.execute("PRAGMA quick_check(1)").fetchone()
+        except sqlite3.Error as problem:
+            said = problem
+        if said != "ok":
+            return Finding("stores", BAD, f"{path} is damaged: {said}", "restore the home from a copy: `securetm restore`")
     return Finding("stores", GOOD, f"{counted(len(paths), 'store')}, whole" if paths else "none yet")
-
-
-def _damage(path: Path) -> str:
-    try:
-        with reading(path) as opened:
-            (said,) = opened.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.Error as problem:
-        return str(problem)
-    return "" if said == "ok" else str(said)
 
 
 # ---- the way to the coordinator --------------------------------------------------------------------------------------

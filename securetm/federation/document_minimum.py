@@ -163,10 +163,8 @@ def others_hold(party: str, holds: Mapping[str, int], profile: Profile, members:
     """Returns how many units all other parties hold at least: as the roster says, or as many as the profile asks of each."""
     if profile.budget is None:
         return 0
-    left = fewest_left(profile, members)
-    of_documents = profile.budget.unit is not Unit.PERSON
-    needed = -(-profile.minimum_documents // left) if of_documents else 0
-    return sum(max(holds.get(name, 0), needed) for name in members if name != party)
+    held = holds if profile.budget.unit is Unit.PERSON else documents_held(profile, members, holds)
+    return sum(held.get(name, 0) for name in members if name != party)
 
 
 def check_delta(whose: str, units: int, profile: Profile, *deltas: float) -> None:

@@ -83,8 +83,6 @@ class ChangedFile(SecuretmError):
 
 @dataclass
 class FileDigests:
-    """The digests of a run's files, by their paths in its folder."""
-
     version: int = DIGESTS_VERSION
     ended: bool = False  # then there is no other file of the run
     files: dict[str, str] = field(default_factory=dict)  # SHA-256 of what is in the file
@@ -119,7 +117,6 @@ def check(folder: Path, *files: Path) -> None:
 
 
 def check_all(folder: Path) -> None:
-    """Checks every file of the run, and every database."""
     kept = read_digests(folder)
     for place, digest in kept.files.items():
         if not place.startswith(ADDED):
@@ -188,8 +185,6 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The paths of one run: the coordinator's store, each party's store, and the transcript."""
-
     path: Path
     agreement: Agreement
     members: tuple[str, ...]
@@ -200,7 +195,6 @@ class RunFolder:
     holds: Mapping[str, int] = field(default_factory=dict)  # how many documents each member has at least, by the roster
 
     def ledger(self, name: str) -> Path:
-        """A party's ledger."""
         budget = self.agreement.budget
         return ledger_in(self.ledgers, self.party(name).name, None if budget is None else budget.unit)
 
@@ -216,21 +210,17 @@ class RunFolder:
 
     @property
     def coordinator(self) -> Path:
-        """The coordinator's own folder."""
         return self.path / "coordinator"
 
     def party(self, name: str) -> Path:
-        """A party's own folder."""
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40]
         return self.path / "parties" / f"{self.members.index(name) + 1:02d}-{slug}"
 
     def documents(self, name: str) -> Path:
-        """A party's documents, in its own folder."""
         return self.party(name) / "corpus.npz"
 
     @property
     def words(self) -> Path:
-        """The list of words that was agreed on."""
         return self.coordinator / "vocabulary.txt"
 
 
@@ -291,11 +281,8 @@ def begin(
     folder = replace(folder, keys=keys)
     lasts = f"the least with which epsilon lasts for all rounds of {len(corpora)} parties"
     chosen = {"unit": "as the documents name persons", "noise": lasts, "words": "a quarter of epsilon finds the words"}
-    made = {
-        f"privacy.{one}": said
-        for one, said in chosen.items()
-        if getattr(plan.privacy, one) != getattr(agreement.plan.privacy, one)
-    }
+    before, after = plan.privacy, agreement.plan.privacy
+    made = {f"privacy.{one}": said for one, said in chosen.items() if getattr(before, one) != getattr(after, one)}
     write_record(folder, left_out(corpora), {**(why or {}), **made})
     bind(path, [path / RUN, *(folder.documents(name) for name in corpora)])
     return folder
@@ -377,7 +364,6 @@ def _ledgers(folder: RunFolder, corpora: Mapping[str, Corpus], given: Path | Non
 
 
 def _settled(here: Path, corpus: Corpus) -> bytes:
-    """Makes a party's folder with its documents and its identity, and returns the public key."""
     corpus.save(here / "corpus.npz")
     with closing(PartyStore(here)) as store:
         return public_identity(store, OperatingSystem())

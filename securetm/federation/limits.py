@@ -32,9 +32,13 @@ class RequestLimits:
     _state: dict[int, int] = field(default_factory=dict)  # by number of words
 
     def of_bodies(self) -> Mapping[str, int]:
-        """Returns the bounds by the name of the body on the wire."""
         named = sum(len(member.encode()) + 8 for member in self.members)
         signed = len(self.members) * (LONGEST_SIGNED + 8)
+        model, public = self.questions.agreement.model, 0  # bytes of the public knowledge that a finished model may hold
+        if model.starts_public:
+            rows = model.embedding_size * 4 if model.among_embeddings else 0  # vectors as they came
+            each = model.most_shown_topics * 8 + MOST_DIMENSIONS * 4 + 8 + rows  # topics, vectors, frequencies
+            public = len(self.questions.vocabulary) * each
         most = {
             "invite": named,
             "adopt": self._words,
@@ -44,7 +48,7 @@ class RequestLimits:
             "share": 8 * (1 + WIDTH) * self.questions.agreement.plan.vocabulary.max_words,
             "witness": signed + 8 * len(self.members) + MOST_LINKED,
             "links": signed,
-            "finish": _FINISHED * self._stated() + self._public(),
+            "finish": _FINISHED * self._stated() + public,
         }
         return {body: size + ROOM for body, size in most.items()}
 
@@ -60,13 +64,6 @@ class RequestLimits:
         if choice.source == JOINT:
             return listed + min(choice.max_words, choice.most_candidates) * (LONGEST + 1)
         return MOST_WORD_BYTES
-
-    def _public(self) -> int:
-        """Returns the bytes of the public knowledge that a finished model may hold."""
-        model, words = self.questions.agreement.model, len(self.questions.vocabulary)
-        rows = model.embedding_size * 4 if model.among_embeddings else 0  # vectors as they came
-        each = model.most_shown_topics * 8 + MOST_DIMENSIONS * 4 + 8 + rows  # topics, vectors, frequencies
-        return words * each if model.starts_public else 0
 
     def _stated(self) -> int:
         """Returns the bytes of the largest state that a question may be about. Sums of words are about open ones."""

@@ -47,13 +47,7 @@ class SpentBefore:
 
     @property
     def epsilon(self) -> float:
-        """What these runs spent together."""
         return _sum(self.entries)[0]
-
-    @property
-    def epsilon_beside_ledger(self) -> float:
-        """What those of them spent together that the ledger does not hold."""
-        return _sum(self.beside_ledger)[0]
 
 
 def _sum(entries: Sequence[PaidEntry]) -> tuple[float, float]:
@@ -94,7 +88,6 @@ def run_between_organisations(federation: str, agreement: Agreement) -> str:
 
 
 def run_of(agreement: Agreement) -> str:
-    """Names the agreement and its profile."""
     return digest([agreement.digest.hex(), agreement.profile.digest.hex()]).hex()[:32]
 
 
@@ -128,8 +121,6 @@ EARLIER = "earlier"
 
 @dataclass(frozen=True)
 class Beginning:
-    """How a training began, in public facts."""
-
     start: str  # earlier, public, moments or plain
     vectors: str  # that a public start read, or a start by moments beside its sum
     words_known: int  # by these vectors
@@ -138,7 +129,6 @@ class Beginning:
 
     @classmethod
     def under(cls, agreement: Agreement, vocabulary: Sequence[str]) -> Self:
-        """What this agreement begins with, over these words."""
         public, first = agreement.begun_with(vocabulary) if vocabulary else None, agreement.plan.training.start == MOMENTS
         if public is None or agreement.vectors is None:
             start = MOMENTS if first else PLAIN if agreement.earlier is None else EARLIER
@@ -147,7 +137,6 @@ class Beginning:
         return cls(MOMENTS if first else PUBLIC, agreement.vectors.shown, known, agreement.start(vocabulary), False)
 
     def facts(self, words: int) -> dict[str, Any]:
-        """For the record of a run."""
         known = {"vectors": self.vectors, "words_known": self.words_known, "words": words} if self.vectors else {}
         return {"topics": self.start, **known, "lacking": self.lacking}
 

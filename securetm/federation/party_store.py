@@ -102,7 +102,6 @@ class PartyStore(SqliteStore):
         return answer
 
     def keep_only_answer(self, question: str, asked: bytes, vector: State, terms: Terms) -> None:
-        """Keeps the answer to a question that is answered once."""
         self.now("INSERT INTO answered VALUES (?, ?, ?)", question, asked, stored(vector, terms))
 
     def asked_once(self, question: str) -> bytes:
@@ -111,7 +110,6 @@ class PartyStore(SqliteStore):
         return bytes(found[0][0]) if found else b""
 
     def only_answer(self, question: str, terms: Terms, owner: str) -> State:
-        """The answer that was kept."""
         ((kept,),) = self.rows("SELECT vector FROM answered WHERE question = ?", question)
         return read_stored(bytes(kept), terms, owner)
 
@@ -171,7 +169,6 @@ class PartyStore(SqliteStore):
                 self._memory_after(old).unlink()
 
     def kept_serials(self) -> list[int]:
-        """The rounds after which a memory is kept."""
         return sorted(int(path.stem.split("-")[1]) for path in self.folder.glob("memory-*.safetensors"))
 
     def kept_memory(self, serial: int) -> tuple[dict[str, Array], bytes]:
@@ -195,13 +192,11 @@ class PartyStore(SqliteStore):
     # ---- figures of the party's own documents
 
     def keep_figures(self, whose: str, figures: Mapping[str, float]) -> None:
-        """Writes figures."""
         with self.at_once():
             for name, value in figures.items():
                 self.later("INSERT OR REPLACE INTO figures VALUES (?, ?)", f"{whose} {name}", value)
 
     def kept_figures(self, whose: str) -> dict[str, float]:
-        """Reads figures."""
         found = self.rows("SELECT name, value FROM figures WHERE name LIKE ?", f"{whose} %")
         return {name.removeprefix(f"{whose} "): float("nan") if value is None else float(value) for name, value in found}
 

@@ -61,14 +61,10 @@ MOST_CANDIDATES = 250_000  # words
 TOP_WORDS = 10
 WORDS_KEY = "key of words"  # in a party's store
 FEWEST_PARTIES = 2  # that hold a word, where it is hidden: what one party alone has gets no column
-_ABOUT_WORDS = {
-    "union": (WORDS, FREQUENCIES),
-    JOINT: (JOINT,),
-    BLIND: (BUCKETS, MARKS),
-    "file": (),
-}  # by where the list comes from
+# By where the list comes from.
+_ABOUT_WORDS = {"union": (WORDS, FREQUENCIES), JOINT: (JOINT,), BLIND: (BUCKETS, MARKS), "file": ()}
 _ABOUT_NOTHING = (WORDS, JOINT, FREQUENCIES, BUCKETS, PAIRS)  # but the corpus
-_BEFORE_WORDS = (WORDS, JOINT, BUCKETS, MARKS, BUCKET_SUMS)
+BEFORE_WORDS = (WORDS, JOINT, BUCKETS, MARKS, BUCKET_SUMS)
 _ONCE = (PAIRS, COHERENCE)  # in a run
 
 
@@ -92,7 +88,6 @@ class Diverged(SecuretmError):
 
 
 def is_finite(state: State) -> bool:
-    """Whether a state holds finite numbers only."""
     return all(np.isfinite(array).all() for array in state.values())
 
 
@@ -131,21 +126,19 @@ class Questions:
         self.adopt(self.vocabulary, candidates=self.candidates)
 
     def adopt(self, vocabulary: tuple[str, ...], *, candidates: bool = False) -> None:
-        """Sets the words that questions are about."""
         self.vocabulary, self.candidates, self._template, self._known = vocabulary, candidates, {}, {}
         self._digest = digest([list(vocabulary), candidates])
 
     def words(self, name: str) -> bytes:
         """Returns the digest of the list that a question is about. It is in the round id: different lists give no sum."""
-        return b"" if name in _BEFORE_WORDS else self._digest
+        return b"" if name in BEFORE_WORDS else self._digest
 
     def make(self, name: str, state: State) -> Query:
         """Makes the question of that name about that state, or refuses. Its rows are per person where persons are protected.
 
         Where words are, noise is in the documents before any row is made of them: whose row it is does not matter then.
         """
-        query = self._made(name, state)
-        unit = self.agreement.unit
+        query, unit = self._made(name, state), self.agreement.unit
         if self.paid and unit is Unit.WORD:
             return query
         if self.paid and query.terms.unit is not Unit.DOCUMENT:
@@ -164,7 +157,6 @@ class Questions:
         return model.shared(state) if model.party_models else state
 
     def numbers(self, name: str) -> float:
-        """Returns how often a run may ask this question."""
         training = self.agreement.plan.training
         judged = training.rounds // training.every if training.stop == HELD_OUT else 0
         about_words = {JOINT: ROUNDS_OF_WORDS} if words_in_sums(self.agreement.profile) else {}
@@ -173,8 +165,7 @@ class Questions:
 
     def times(self, name: str) -> int:
         """Returns how often a run asks this question; one about the corpus alone is answered once."""
-        numbers = self.numbers(name)
-        return 1 if numbers == INF else int(numbers)
+        return 1 if self.numbers(name) == INF else int(self.numbers(name))
 
     def most_answers(self) -> int:
         """Returns how many answers a session needs at most: those about the corpus are given once."""
@@ -191,7 +182,10 @@ class Questions:
         return self.agreement.budget is not None
 
     def _made(self, name: str, state: State) -> Query:
-        self._check_asked(name)
+        if name not in (*before_training(self.agreement), TRAIN, HELD_OUT, COHERENCE):
+            raise UnknownQuestion(name)
+        if self.paid and name not in (JOINT, BUCKET_SUMS, PAIRS, TRAIN):
+            raise NotPaidFor(name)
         model, words = self.agreement.model, len(self.vocabulary)
         if name == JOINT and words_in_sums(self.agreement.profile):
             return WordSums(_checked_open(state))
@@ -201,7 +195,7 @@ class Questions:
             return CellMarks(self.buckets, _checked_buckets(state, self), self.key)
         if state and name in _ABOUT_NOTHING:
             raise BadState("the question is about nothing but the corpus, so no state may come with it")
-        if name not in _BEFORE_WORDS and (not words or (self.candidates and name != FREQUENCIES)):
+        if name not in BEFORE_WORDS and (not words or (self.candidates and name != FREQUENCIES)):
             raise BadState("no vocabulary has been agreed on")
         made: Mapping[str, Callable[[], Query]] = {
             WORDS: lambda: WordList(MOST_WORD_BYTES),
@@ -217,13 +211,6 @@ class Questions:
             ),
         }
         return made[name]()
-
-    def _check_asked(self, name: str) -> None:
-        """Refuses a question that the plan does not ask, or that its budget does not pay for."""
-        if name not in (*before_training(self.agreement), TRAIN, HELD_OUT, COHERENCE):
-            raise UnknownQuestion(name)
-        if self.paid and name not in (JOINT, BUCKET_SUMS, PAIRS, TRAIN):
-            raise NotPaidFor(name)
 
     def _public(self) -> State:
         """Returns what the model's answers read of public word vectors. It never comes with a message."""
@@ -245,7 +232,13 @@ class Questions:
         if not self._template:
             fresh = self.agreement.model.start(self.vocabulary, np.random.default_rng(0))
             self._template = without_public(self.agreement.model.for_party(fresh, ""))
-        _check_shapes(state, self._template)
+        if set(state) != set(self._template):
+            raise BadState("its arrays are not those of the model")
+        for name, like in self._template.items():
+            if state[name].shape != like.shape or state[name].dtype != like.dtype:
+                raise BadState(f"array {name!r} has another shape or type than the model's")
+            if like.dtype.kind == "f" and not np.isfinite(state[name]).all():
+                raise BadState(f"array {name!r} holds values that are not finite")
         return state
 
 
@@ -257,7 +250,6 @@ class PerPerson:
 
     @property
     def terms(self) -> Terms:
-        """The terms without the bounds on one document."""
         return replace(self.query.terms, unit=Unit.PERSON, l1=INF, l2=INF, linf=INF)
 
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
@@ -271,16 +263,6 @@ class PerPerson:
     def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:
         """That of the question, where it is one about words."""
         return cast("NamingQuery", self.query).row(words, counts, documents)
-
-
-def _check_shapes(state: State, template: Mapping[str, Array]) -> None:
-    if set(state) != set(template):
-        raise BadState("its arrays are not those of the model")
-    for name, like in template.items():
-        if state[name].shape != like.shape or state[name].dtype != like.dtype:
-            raise BadState(f"array {name!r} has another shape or type than the model's")
-        if like.dtype.kind == "f" and not np.isfinite(state[name]).all():
-            raise BadState(f"array {name!r} holds values that are not finite")
 
 
 def _checked_open(state: State) -> Array | None:
@@ -346,7 +328,6 @@ def is_fixed(agreement: Agreement) -> bool:
 
 
 def cohort_size(parties: int, agreement: Agreement) -> int:
-    """Returns how many parties a training round is asked of."""
     return min(agreement.plan.federation.cohort or parties, parties)
 
 
@@ -360,7 +341,8 @@ def compile_question(
     """
     agreement = questions.agreement
     query = questions.make(ask.question, about)
-    named = question_identity(ask.question, ask.number, query.terms)
+    # The same in every session, and about the corpus alone also at every number.
+    named = digest([ask.question, None if query.terms.data_only else ask.number])
     who = {"identities": tuple(keys.get(member, b"") for member in ask.members)}
     meant_by: dict[str, Any] = {**who, "least": Least(ask.least_parties, ask.least_documents), "question": named}
     cohort = cohort_of(agreement.profile, ask.members, number=ask.number, seed=agreement.plan.seed, **meant_by)
@@ -387,17 +369,10 @@ def round_identity(
 
 
 def share_identity(session: bytes, purpose: str, about: State) -> bytes:
-    """Returns the name of an exchange of the parties among themselves."""
     return digest([session.hex(), "share", purpose, digest_of_arrays(about).hex()])
 
 
-def question_identity(question: str, number: int, terms: Terms) -> bytes:
-    """Returns the name of a question: the same in every session, and about the corpus alone also at every number."""
-    return digest([question, None if terms.data_only else number])
-
-
 def preparation_identity(session: bytes, number: int, rounds: int) -> bytes:
-    """Returns the name of one set-up of the aggregation."""
     return digest([session.hex(), "prepare", number, rounds])
 
 

@@ -21,7 +21,6 @@ from securetm.private_files import private_folder
 
 RELEASE, MODEL, TOPICS = "release", "model.safetensors", "topics.csv"
 _TOP_WORDS = 20
-_COLUMNS = ("topic", "rank", "word", "weight")
 
 
 def released_model(folder: Path) -> Path:
@@ -33,15 +32,10 @@ def release(folder: Path, model: TopicModel, state: State, vocabulary: tuple[str
     """Writes the model and its topics into the folder's `release/`. Written again, they are the same."""
     private_folder(folder / RELEASE)
     write_model(released_model(folder), model, state, vocabulary, origin=origin)
-    write_bytes(folder / RELEASE / TOPICS, _topics(model, state, vocabulary).encode())
-
-
-def _topics(model: TopicModel, state: State, vocabulary: tuple[str, ...]) -> str:
-    """The heaviest words of each topic as CSV; topics count from 0, as in `--json`."""
     weights = np.asarray(model.topics(state))
-    lines = (
+    lines = (  # the heaviest words of each topic; topics count from 0, as in `--json`
         (topic, rank, word, f"{weight:.8g}")
         for topic, (words, row) in enumerate(zip(named_topics(weights, vocabulary, _TOP_WORDS), weights, strict=True))
         for rank, (word, weight) in enumerate(zip(words, np.sort(row)[::-1], strict=False), 1)
     )
-    return csv_text(_COLUMNS, lines)
+    write_bytes(folder / RELEASE / TOPICS, csv_text(("topic", "rank", "word", "weight"), lines).encode())

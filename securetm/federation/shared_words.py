@@ -8,15 +8,7 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, Entropy, State
 from securetm.federation.questions import BUCKETS, FEWEST_PARTIES, MARKS
-from securetm.models.questions.hidden_words import (
-    KEY,
-    MOST_OPEN_A_WORD,
-    OPEN,
-    WIDTH,
-    FoundCells,
-    frequent_buckets,
-    no_buckets,
-)
+from securetm.models.questions.hidden_words import KEY, MOST_OPEN_A_WORD, OPEN, WIDTH, FoundCells, frequent_buckets, no_buckets
 from securetm.models.questions.word_sketch import LONGEST
 from securetm.plans.schema import VocabularyChoice
 from securetm.sessions.framing import Label
@@ -43,7 +35,6 @@ class OpenedWords:
         self.found = FoundCells(np.zeros(0, np.int64), np.zeros((0, WIDTH), np.int64))
 
     def take(self, question: str, answer: Answer) -> None:
-        """Takes an opened answer."""
         choice = self._choice
         if question == BUCKETS:
             self.open_buckets, self.documents = frequent_buckets(answer, self.most, choice.min_documents)

@@ -80,24 +80,15 @@ def _gaps_of_profile(profile: Profile, threat_model: str | None, parties: int, *
 
 def gaps_of_questions(agreement: Agreement, parties: int) -> list[Gap]:
     """Questions of a run that some part refuses, and a model whose answers no budget covers."""
-    refused = (
-        Gap(f"the question “{name}” can be answered", "", str(why), why.advice()) for name, why in _refusals(agreement, parties)
-    )
-    return [*_coupled(agreement), *refused]
-
-
-def _coupled(agreement: Agreement) -> list[Gap]:
-    """A clip bounds one document's part of a sum only if no other part depends on that document.
-
-    Noise on single words clips nothing: it is in the documents before they meet.
-    """
-    if agreement.budget is None or agreement.unit is Unit.WORD:
-        return []
-    try:
-        check_additive(agreement.model)
-    except CouplesDocuments as coupled:
-        return [Gap("a budget covers the model's answers", "", str(coupled), coupled.advice())]
-    return []
+    found = []
+    if agreement.budget is not None and agreement.unit is not Unit.WORD:  # noise on single words is there before documents meet
+        try:  # a clip bounds one document's part of a sum only if no other part depends on that document
+            check_additive(agreement.model)
+        except CouplesDocuments as coupled:
+            found.append(Gap("a budget covers the model's answers", "", str(coupled), coupled.advice()))
+    for name, why in _refusals(agreement, parties):
+        found.append(Gap(f"the question “{name}” can be answered", "", str(why), why.advice()))
+    return found
 
 
 def check_floor(agreement: Agreement, parties: int) -> None:
@@ -165,7 +156,6 @@ def _parties(number: int) -> tuple[str, ...]:
 
 
 def _refusals(agreement: Agreement, parties: int) -> Iterator[tuple[str, Unsound]]:
-    """Returns each question that is refused, with the refusal."""
     if agreement.unit is Unit.WORD and agreement.model.embedding_size:
         yield TRAIN, EmbeddingsWithoutNoise(agreement.model.name, agreement.profile.name)
         return

@@ -26,7 +26,6 @@ DOCSTRINGS = "docstrings"
 
 
 def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
-    """Returns each party's documents, by its name."""
     choice, shown, embed = plan.corpus, Shown(stages), embed_of(plan, stages)
     if choice.source == DOCSTRINGS:
         from securetm.corpus import docstrings  # a party reads files
@@ -44,7 +43,6 @@ def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
 
 
 def columns_of(choice: CorpusChoice) -> Columns:
-    """The columns that a plan names."""
     return Columns(**{one.name: getattr(choice, one.name) or None for one in fields(Columns)})
 
 
@@ -158,7 +156,6 @@ class Shown:
         self._stages, self._now = stages, ("", -1)
 
     def __call__(self, title: str, done: int, total: int) -> None:
-        """So many of so many bytes, or packages, are read."""
         if (title, total) != self._now:
             self._stages.stage(title, total)
             self._now = title, total

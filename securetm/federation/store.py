@@ -105,7 +105,6 @@ class SqliteStore:
         self._waiting: list[tuple[str, tuple[Any, ...]]] = []
 
     def get(self, key: str) -> bytes | None:
-        """Returns the value that was put there."""
         found = self.rows("SELECT value FROM store WHERE key = ?", key)
         if found and found[0][0] == _BESIDE:
             check_private(self._beside(key))
@@ -123,12 +122,10 @@ class SqliteStore:
             self._beside(key).unlink(missing_ok=True)
 
     def drop(self, key: str) -> None:
-        """Deletes the value."""
         self.now("DELETE FROM store WHERE key = ?", key)
         self._beside(key).unlink(missing_ok=True)
 
     def rows(self, question: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Returns the rows of a SELECT."""
         with self._named():
             return self._open.execute(question, values).fetchall()
 
@@ -167,28 +164,22 @@ class SqliteStore:
     def keep(self) -> None:
         """Writes all queued changes in one transaction. Ctrl-C waits until they are on disk, unless it comes twice."""
         with self._named(), undisturbed():
-            with self._transaction():
+            try:
+                self._open.execute("BEGIN")
                 for change, values in self._waiting:
                     self._open.execute(change, values)
+                self._open.execute("COMMIT")
+            finally:
+                if self._open.in_transaction:
+                    self._open.execute("ROLLBACK")
             self._waiting = []
 
     def close(self) -> None:
-        """Writes queued changes and closes the file."""
         self.keep()
         self._open.close()
 
     def _beside(self, key: str) -> Path:
         return self.path.with_suffix(".large") / hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        try:
-            self._open.execute("BEGIN")
-            yield
-            self._open.execute("COMMIT")
-        finally:
-            if self._open.in_transaction:
-                self._open.execute("ROLLBACK")
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -217,7 +208,6 @@ class CoordinatorStore(SqliteStore):
         write_arrays(self.folder / f"{name}.safetensors", state, facts)
 
     def kept_state(self, name: str) -> tuple[State, dict[str, Any]] | None:
-        """Returns the last state kept under that name."""
         path = self.folder / f"{name}.safetensors"
         return read_arrays(path) if path.is_file() else None
 
@@ -232,11 +222,9 @@ class CoordinatorStore(SqliteStore):
         return frozenset(names)
 
     def keep_handed_out(self, names: Iterable[str]) -> None:
-        """Writes down that these parties have it, too."""
         write_json(self.folder / HANDED_OUT, {"parties": sorted(self.handed_out().union(names))})
 
     def drop_states(self, pattern: str) -> None:
-        """Deletes the states kept under such names."""
         for path in self.folder.glob(f"{pattern}.safetensors"):
             path.unlink()
 
@@ -283,12 +271,10 @@ def write_bytes(path: Path, content: bytes, *, synced: bool = True) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Writes a JSON document."""
     write_bytes(path, json_bytes(content))
 
 
 def json_bytes(content: Any) -> bytes:
-    """Returns a JSON document as bytes."""
     return (json_text(json.dumps(content, indent=2, ensure_ascii=False)) + "\n").encode()
 
 

@@ -51,11 +51,17 @@ class TopicLabels:
             texts = msgspec.convert(table, dict[str, str])
         except (ValueError, KeyError, RecursionError) as problem:  # msgspec's own are of ValueError
             raise BadLabels(str(path), f'it is no JSON in UTF-8 with a table "labels" of texts: {problem}') from problem
-        return cls(_in_order({_place(path, name, topics): _fine(path, name, text) for name, text in texts.items()}))
+        labels: dict[int, str] = {}
+        for name, text in texts.items():
+            if not (name.isascii() and name.isdecimal() and len(name) < 10 and int(name) < topics):
+                raise BadLabels(str(path), f"it has a label for topic {name!r}, and the topics are 0 to {topics - 1}")
+            labels[int(name)] = text.strip()
+            if wrong := _wrong(text.strip()):
+                raise BadLabels(str(path), f"the label of topic {name!r} {wrong}")
+        return cls(_in_order(labels))
 
     @classmethod
     def in_folder(cls, folder: Path, topics: int) -> Self:
-        """Reads the labels in the folder of a run, or of a model; there may be none."""
         return cls.read(folder / LABELS, topics) if (folder / LABELS).exists() else cls()
 
     @classmethod
@@ -72,7 +78,6 @@ class TopicLabels:
             (folder / LABELS).unlink(missing_ok=True)
 
     def table(self) -> dict[str, dict[str, str]]:
-        """Returns what stands in the file."""
         return {"labels": {str(topic): text for topic, text in self.texts.items()}}
 
     def with_given(self, given: str, topics: int) -> Self:
@@ -88,24 +93,10 @@ class TopicLabels:
 
 
 def _in_order(texts: Mapping[int, str]) -> dict[int, str]:
-    """The labels in the order of their topics, without empty ones."""
     return {topic: texts[topic] for topic in sorted(texts) if texts[topic]}
 
 
-def _place(path: Path, name: str, topics: int) -> int:
-    if not (name.isascii() and name.isdecimal() and len(name) < 10 and int(name) < topics):
-        raise BadLabels(str(path), f"it has a label for topic {name!r}, and the topics are 0 to {topics - 1}")
-    return int(name)
-
-
-def _fine(path: Path, name: str, text: str) -> str:
-    if wrong := _wrong(text.strip()):
-        raise BadLabels(str(path), f"the label of topic {name!r} {wrong}")
-    return text.strip()
-
-
 def _wrong(text: str) -> str:
-    """Says what is wrong with a label; nothing if it is fine."""
     if len(text) > LONGEST:
         return f"must have at most {LONGEST} characters, and has {len(text):,}"
     return "" if all(one.isprintable() or one in _JOINERS for one in text) else "must be one line of printable text"

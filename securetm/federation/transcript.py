@@ -70,8 +70,6 @@ class FewPasses(Parties, Protocol):
 
 
 class Transcript(SqliteStore):
-    """The messages of a run, in the order in which they passed."""
-
     def __init__(self, folder: Path, *, with_content: bool = False) -> None:
         # Not synced: a killed process loses nothing, and after a loss of power the bytes of the last moment are missing.
         super().__init__(folder / "messages.sqlite", _TABLES, synced=False)
@@ -100,7 +98,6 @@ class Transcript(SqliteStore):
         return sums.get(False, 0), sums.get(True, 0)
 
     def seconds(self) -> float:
-        """Returns how long all parts took."""
         return float(self.rows("SELECT COALESCE(SUM(seconds), 0) FROM parts")[0][0])
 
 
@@ -147,9 +144,8 @@ class RecordedParties:
         yield from self._recorded(self.parties.ask(requests, most))
 
     def ask_in_one(self, waves: Sequence[Wave]) -> Sequence[Replies]:
-        """Carries several waves in one pass, where the carrier can."""
-        if self.few is None:
-            return [self.ask(*wave) for wave in waves]
+        """Carries several waves in one pass."""
+        assert self.few is not None
         asked = [(self._begun(requests), most) for requests, most in waves]
         return [self._recorded(replies) for replies in self.few.ask_in_one(asked)]
 
@@ -179,18 +175,14 @@ class RecordedParties:
             transcript.keep()
 
     def present(self) -> frozenset[str]:
-        """The parties that can be asked now."""
         return self.parties.present()
 
     def close(self) -> None:
-        """Ends the processes of the parties."""
         self.parties.close()
 
 
 @dataclass
 class RecordingWatch(Watch):
-    """Records opened answers, and shows progress."""
-
     transcript: Transcript
     told: Watch = field(default_factory=Watch)  # is told the same
     stages: Stages = field(default_factory=Unwatched)
@@ -198,7 +190,6 @@ class RecordingWatch(Watch):
     _total: int = 0
 
     def round_begins(self, serial: int) -> None:
-        """Messages belong to this round from now on."""
         self.transcript.serial = serial
 
     def opened(self, serial: int, answer: Answer) -> None:
@@ -217,11 +208,9 @@ class RecordingWatch(Watch):
         self.told.trained(done, total)
 
     def objected(self, party: str, refusal: str) -> None:
-        """A party refused a message, or sent one that was refused."""
         self.told.objected(party, refusal)
 
     def kept(self, rounds: int) -> None:
-        """A checkpoint was written."""
         self.told.kept(rounds)
 
 
@@ -248,18 +237,15 @@ class WorkTimer:
         self.transcript.close()
 
     def stage(self, title: str, total: int) -> None:
-        """A stage begins, with so many steps."""
         self._note()
         self.stages.stage(title, total)
 
     def step(self, done: int) -> None:
-        """So many steps of the stage are done."""
         if not self._noted or time.perf_counter() - self._noted > _EVERY:
             self._note()
         self.stages.step(done)
 
     def seconds(self) -> float:
-        """Returns the time of all parts, up to now."""
         self._note()
         return self.transcript.seconds()
 

@@ -26,11 +26,6 @@ Take = Callable[[int, str, Message], Any]  # checks a message from a place and a
 Then = Callable[[Mapping[int, Any]], Sequence[Parcel]]  # returns the messages after a wave, from what came in it by place
 
 
-def _nothing_more(came: Mapping[int, Any]) -> Sequence[Parcel]:
-    del came
-    return ()
-
-
 class PartyExchange:
     """A party's half: it sends first, answers each message of the coordinator by its kind, and waits for nobody."""
 
@@ -64,7 +59,7 @@ class CoordinatorExchange:
         self._register, self.got = register, dict[int, Any]()
         self._asked: frozenset[int] = frozenset()
         self._take: Take
-        self._then: Then = _nothing_more
+        self._then: Then | None = None
         self._need = 0
         self._answer: Answer | None = None
 
@@ -72,12 +67,11 @@ class CoordinatorExchange:
         """Returns what this exchange opened, if it is a round and has ended."""
         return self._answer
 
-    def ask(self, places: Collection[int], take: Take, then: Then = _nothing_more, need: int = 0) -> None:
+    def ask(self, places: Collection[int], take: Take, then: Then | None = None, need: int = 0) -> None:
         """Begins a wave. `take` checks each message; `then` is called if at least `need` messages came."""
         self.got, self._asked, self._take, self._then, self._need = {}, frozenset(places), take, then, need
 
     def begin(self) -> Sequence[Parcel]:
-        """Returns no message: parties send first."""
         return ()
 
     def receive(self, sender: str, message: Message) -> Sequence[Parcel]:
@@ -92,10 +86,10 @@ class CoordinatorExchange:
 
     def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
         """Ends the wave: a party that sent nothing by now has dropped out of it. Refuses to go on with too few messages."""
-        then, self._then, self._asked = self._then, _nothing_more, frozenset()
+        then, self._then, self._asked = self._then, None, frozenset()
         if len(self.got) < self._need:
             raise TooFewParties(len(self.got), len(self._register), self._need)
-        return then(dict(sorted(self.got.items())))
+        return then(dict(sorted(self.got.items()))) if then else ()
 
     def to(self, messages: Mapping[int, bytes]) -> Sequence[Parcel]:
         """Returns each message with the name of the party at its place."""
@@ -118,11 +112,9 @@ class PartySession:
 
     @property
     def prepared(self) -> int:
-        """How many more rounds can be run."""
         return WITHOUT_END
 
     def prepare(self, rounds: int) -> Exchange:
-        """Returns an exchange that prepares nothing."""
         return PartyExchange()
 
     def missed_rounds(self) -> None:
@@ -142,11 +134,9 @@ class CoordinatorSession:
 
     @property
     def prepared(self) -> int:
-        """How many more rounds can be run."""
         return WITHOUT_END
 
     def prepare(self, rounds: int) -> Exchange:
-        """Returns an exchange that prepares nothing."""
         return CoordinatorExchange(self.register)
 
     def missed_rounds(self) -> None:

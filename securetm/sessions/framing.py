@@ -97,7 +97,6 @@ def _begun(label: Label) -> bytes:
 
 
 def hashed(label: Label, *fields: bytes) -> bytes:
-    """Returns the SHA-256 of the framed fields."""
     return hashlib.sha256(framed(label, *fields)).digest()
 
 
@@ -112,7 +111,6 @@ def place_bytes(*places: int) -> bytes:
 
 
 def places_bytes(places: Collection[int]) -> bytes:
-    """Packs a list of places after its length."""
     return place_bytes(len(places), *places)
 
 
@@ -122,7 +120,6 @@ def head(kind: int, place: int | None = None) -> bytes:
 
 
 def listed(messages: Collection[bytes]) -> bytes:
-    """Packs a list of whole messages."""
     return place_bytes(len(messages)) + b"".join(messages)
 
 
@@ -138,18 +135,15 @@ class Reader:
             raise self.malformed("another kind of message is expected")
 
     def malformed(self, problem: str) -> Malformed:
-        """Returns a refusal that names the sender."""
         return Malformed(self._sender, problem)
 
     def take(self, n: int) -> bytes:
-        """Reads the next n bytes."""
         if n > len(self._bytes) - self._at:
             raise self.malformed("it is too short")
         self._at += n
         return bytes(self._bytes[self._at - n : self._at])
 
     def number(self, n: int) -> int:
-        """Reads the next n bytes as a number."""
         return int.from_bytes(self.take(n), "big")
 
     def count(self, most: int) -> int:
@@ -166,7 +160,6 @@ class Reader:
         return found
 
     def entries(self, places: Sequence[int], size: int) -> dict[int, bytes]:
-        """Reads so many bytes for each of these places."""
         return {place: self.take(size) for place in places}
 
     def speaks_for(self, place: int) -> None:
@@ -191,7 +184,6 @@ class Reader:
         return self._bytes[start:]
 
     def end(self) -> None:
-        """Refuses bytes after the end."""
         if self._at != len(self._bytes):
             raise self.malformed("it is too long")
 

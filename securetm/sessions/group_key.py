@@ -25,7 +25,7 @@ from securetm.sessions.hybrid import (
     send_secret,
 )
 from securetm.sessions.identities import COORDINATOR, SIGNATURE, Identity, PinnedRoster
-from securetm.sessions.sealing import TAG, End, Pair
+from securetm.sessions.sealing import TAG, Pair
 from securetm.sessions.session_memory import SessionMemory
 
 
@@ -119,13 +119,16 @@ class SecretPartySetup(PartyExchange):
         if publics.get(self._me) != public_keys(ephemeral) or len(publics) < LEAST:
             raise Malformed(COORDINATOR, "the bundle lacks this party or the others")
         packed = self._shared.draw(self._entropy)
-        others = [place for place in publics if place != self._me]
-        boxes = b"".join(self._box(ephemeral, (place, publics[place]), packed) for place in others)
+        others, boxes = [place for place in publics if place != self._me], b""
+        for place in others:  # the secret sealed to one member, behind the ciphertext that tells it how to open it
+            secrets, ciphertext = send_secret(ephemeral, publics[place], self._register.name(place))
+            ends = (self._me, public_keys(ephemeral)), (place, publics[place])
+            pair = Pair.of(self._register, self._shared.about, ends, secrets, ciphertext)
+            boxes += ciphertext + pair.seal(self._shared.seal, self._me, place, packed)
         self._settle(packed)
         return head(KeyKind.SEALED, self._me) + self._shared.named(packed) + places_bytes(others) + boxes
 
     def _take(self, message: bytes) -> bytes:
-        """Opens the secret that another member drew."""
         reader = Reader(message, COORDINATOR, KeyKind.KEY)
         hello, ciphertext, box = reader.take(HELLO_SIZE), reader.take(CIPHERTEXT), reader.take(self._shared.box - CIPHERTEXT)
         reader.end()
@@ -140,14 +143,6 @@ class SecretPartySetup(PartyExchange):
         self._shared.check(packed, self._register.name(generator))
         self._settle(packed)
         return head(KeyKind.READY, self._me) + self._shared.named(packed)
-
-    def _box(self, ephemeral: bytes, recipient: End, packed: bytes) -> bytes:
-        """The secret sealed to one member, behind the ciphertext that tells it how to open it."""
-        place, public = recipient
-        secrets, ciphertext = send_secret(ephemeral, public, self._register.name(place))
-        ends = (self._me, public_keys(ephemeral)), recipient
-        pair = Pair.of(self._register, self._shared.about, ends, secrets, ciphertext)
-        return ciphertext + pair.seal(self._shared.seal, self._me, place, packed)
 
     def _ephemeral(self) -> bytes:
         ephemeral = self._memory.get(self._set_up)

@@ -62,7 +62,6 @@ class PinnedRoster:
         return self._places[name]
 
     def name(self, place: int) -> str:
-        """Returns the name at that place."""
         return self.roster.members[place]
 
     def key(self, place: int) -> bytes:
@@ -77,7 +76,6 @@ class PinnedRoster:
         return hashed(Label.ROUND, self.hash, round_id)
 
     def signed_bytes(self, label: Label, message: bytes, context: bytes) -> bytes:
-        """Returns the bytes that are signed for this message."""
         return framed(label, self.hash, context, message)
 
     def verify(self, place: int, label: Label, message: bytes, signature: bytes, context: bytes = b"") -> None:
@@ -106,7 +104,6 @@ class Identity:
 
     @property
     def place(self) -> int:
-        """The place of this party in the roster."""
         return self.register.place(self.me)
 
     def sign(self, label: Label, message: bytes, context: bytes = b"") -> bytes:

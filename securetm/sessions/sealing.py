@@ -42,11 +42,9 @@ class Pair:
         return cls(roster, derive(secrets, roster.hash, Label.PAIR, *said))
 
     def within(self, setup: bytes) -> Pair:
-        """The same pair in one set-up alone."""
         return Pair(self.roster, self.key(Label.PAIR_SETUP, setup))
 
     def key(self, label: Label, *fields: bytes) -> bytes:
-        """A key of both ends for one purpose."""
         return derive(self.root, self.roster.hash, label, *fields)
 
     def seal(self, label: Label, sender: int, recipient: int, content: bytes) -> bytes:

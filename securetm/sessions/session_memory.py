@@ -38,7 +38,6 @@ class SessionMemory:
         self.put(key, msgspec.msgpack.encode(value))
 
     def of(self, part: bytes) -> SessionMemory:
-        """Returns the memory of one set-up in this session."""
         return SessionMemory(self.store, self.owner + part)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Mapping
 from pathlib import Path
 
 from securetm.contracts import Unit
@@ -64,7 +63,6 @@ class TrialPlan:
         return recommended(asked, "the trial")
 
     def text(self) -> str:
-        """The file of that plan."""
         said = {**_SAID, "profile": f"what is protected, and from whom: securetm explain {self.profile}"}
         return plan_text(self.recommended(), said, _HEAD)
 
@@ -151,32 +149,25 @@ LETTERS = "letters"  # for a trial by courier
 
 @dataclass(frozen=True)
 class TrialFolder:
-    """The places of a trial."""
-
     path: Path
     parties: tuple[str, ...]
 
     @property
     def coordinator(self) -> Path:
-        """The folder of the coordinator."""
         return self.path / COORDINATOR
 
     @property
     def plan(self) -> Path:
-        """The coordinator's copy of the plan."""
         return self.coordinator / PLAN
 
     @property
     def run(self) -> Path:
-        """The folder of the run, which the coordinator makes."""
         return self.coordinator / RUN
 
     def party(self, name: str) -> Path:
-        """The folder of that party."""
         return self.path / "parties" / name
 
     def file(self, name: str) -> Path:
-        """The PARTY.toml of that party."""
         return self.party(name) / PARTY
 
     @property
@@ -228,7 +219,7 @@ def free_port() -> int:
 
 def _enrolled(trial: TrialFolder, address: str, stages: Stages) -> FederationRoster:
     """Makes everybody's keys, and a roster that every party has signed and everybody has accepted."""
-    homes = _homes(trial)
+    homes = {COORDINATOR: trial.coordinator / HOME, **{name: trial.party(name) / HOME for name in trial.parties}}
     requests = {}
     for done, (name, home) in enumerate(homes.items(), 1):
         private_folder(home.parent)
@@ -243,10 +234,6 @@ def _enrolled(trial: TrialFolder, address: str, stages: Stages) -> FederationRos
     for home in homes.values():
         accept(home, roster)
     return roster
-
-
-def _homes(trial: TrialFolder) -> Mapping[str, Path]:
-    return {COORDINATOR: trial.coordinator / HOME, **{name: trial.party(name) / HOME for name in trial.parties}}
 
 
 def _write(path: Path, text: str) -> None:

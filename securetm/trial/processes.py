@@ -38,20 +38,16 @@ _COMMAND = (sys.executable, "-m", "securetm.cli.main")
 
 @dataclass
 class MemberProcess:
-    """One command that runs."""
-
     name: str
     log: Path
     running: subprocess.Popen[bytes]
 
     @property
     def code(self) -> int | None:
-        """How it ended; None while it runs."""
         return self.running.poll()
 
     @property
     def number(self) -> int:
-        """Its number in the operating system."""
         return self.running.pid
 
 
@@ -80,14 +76,14 @@ class MemberProcesses:
         """Starts `securetm` with these arguments. Ctrl-C at the terminal reaches this process alone, which ends the others."""
         path = self._logs / f"{name}.log"
         with writing(path) as log:
-            environment = {**_inherited(os.environ), **self._threads}
+            # This copy of the package comes first on the path, wherever the process starts.
+            found = [
+                str(Path(__file__).resolve().parents[2]),
+                *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)),
+            ]
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(found)), **self._threads}
             running = subprocess.Popen(  # noqa: S603 - our own command, with no shell
-                [*_COMMAND, *command],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=environment,
-                start_new_session=True,
+                [*_COMMAND, *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
             )
         self.members.append(MemberProcess(name, path, running))
 
@@ -105,13 +101,6 @@ class MemberProcesses:
                     path=str(one.log),
                 )
         return all(one.code == 0 for one in self.members)
-
-
-def _inherited(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment, with this copy of the package first on the path, wherever the process starts."""
-    package = str(Path(__file__).resolve().parents[2])
-    path = [package, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**environment, "PYTHONPATH": os.pathsep.join(dict.fromkeys(path))}
 
 
 # ---- both runs, and what is compared --------------------------------------------------------------------------------
@@ -218,7 +207,6 @@ def _digest(path: Path) -> str:
 
 
 def _sent(trial: TrialFolder, corpora: Mapping[str, Corpus]) -> tuple[Sent, ...]:
-    """What passed on the wire, by the coordinator's transcript."""
     transcript = Transcript(trial.run / "transcript")
     rows = {name: (int(sent), int(count)) for name, sent, count in transcript.rows(_SENT, COORDINATOR)}
     transcript.close()

@@ -53,7 +53,6 @@ def _picture(members: Sequence[MemberProcess], events: Sequence[Event]) -> Group
 
 
 def _states(events: Sequence[Event]) -> dict[str, str]:
-    """The state of each process, by the coordinator's log."""
     states: dict[str, str] = {}
     for event in events:
         kind, party = event["event"], event.get("party", "")
@@ -77,7 +76,6 @@ def _states(events: Sequence[Event]) -> dict[str, str]:
 
 
 def show_ended(ended: TrialEnded, to: Console) -> None:
-    """What came of the trial."""
     trial, profile = ended.trial, ended.profile
     show([shared_topics(ended.result, to.width)], to)
     to.print(_exchange(ended))

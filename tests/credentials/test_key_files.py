@@ -40,7 +40,7 @@ from securetm.credentials.homes import KEYS, Replacement, new_keys, next_keys, o
 from securetm.credentials.hybrid_identity import PublicIdentity, Purpose
 from securetm.credentials.issuing import Issuing, authority_pem, open_authority, with_revoked
 from securetm.credentials.key_requests import make_request, read_request, request_in, write_request
-from securetm.credentials.keys import IDENTITY, REQUEST, TLS, Keys, Passphrase, are_encrypted, make_keys
+from securetm.credentials.keys import CERTIFICATE, IDENTITY, REQUEST, TLS, Keys, Passphrase, are_encrypted, make_keys
 from securetm.credentials.roster import OwnKeysRevoked
 from securetm.credentials.strict_toml import encoded
 from securetm.errors import BadSetting, Mistake, OpenToOthers
@@ -318,17 +318,17 @@ def _pem(der: bytes) -> bytes:
 
 def test_a_member_is_known_by_its_certificate(two: Federation) -> None:
     for name in ("east", "north"):
-        assert member_with(two.keys(name).certificate_pem, two.roster, NOW) == name
+        assert member_with((two.keys(name).folder / CERTIFICATE).read_bytes(), two.roster, NOW) == name
         assert check_own(name, two.keys(name), two.roster, NOW).name == name
-    check_coordinator(two.keys("coordinator").certificate_pem, two.roster, NOW)
+    check_coordinator((two.keys("coordinator").folder / CERTIFICATE).read_bytes(), two.roster, NOW)
     assert check_own("coordinator", two.keys("coordinator"), two.roster, NOW).name == "coordinator"
 
 
 def test_the_coordinator_is_no_party_and_a_party_no_coordinator(two: Federation) -> None:
     with pytest.raises(CertificateNotInRoster):
-        member_with(two.keys("coordinator").certificate_pem, two.roster, NOW)
+        member_with((two.keys("coordinator").folder / CERTIFICATE).read_bytes(), two.roster, NOW)
     with pytest.raises(NotTheCoordinator, match="north"):
-        check_coordinator(two.keys("north").certificate_pem, two.roster, NOW)
+        check_coordinator((two.keys("north").folder / CERTIFICATE).read_bytes(), two.roster, NOW)
     with pytest.raises(NotTheCoordinator):
         check_coordinator(odd_certificate(names=("coordinator",)).pem, two.roster, NOW)
 
@@ -339,13 +339,13 @@ def test_time(two: Federation, days: int, refusal: type[CertificateRefused]) -> 
     with pytest.raises(refusal, match="clock says"):
         check_own("north", two.keys("north"), two.roster, then)
     with pytest.raises(refusal):
-        member_with(two.keys("north").certificate_pem, two.roster, then)
+        member_with((two.keys("north").folder / CERTIFICATE).read_bytes(), two.roster, then)
     with pytest.raises(refusal):
-        check_coordinator(two.keys("coordinator").certificate_pem, two.roster, then)
+        check_coordinator((two.keys("coordinator").folder / CERTIFICATE).read_bytes(), two.roster, then)
 
 
 def test_a_replaced_certificate_is_revoked_and_a_renewed_one_is_not(two: Federation) -> None:
-    old = two.keys("north").certificate_pem
+    old = (two.keys("north").folder / CERTIFICATE).read_bytes()
     authority = open_authority(two.home("coordinator"), "demo", None, NOW)
     later = Issuing(NOW + timedelta(days=340), authority=authority)
     renewed = later.renew(two.roster)
@@ -363,7 +363,7 @@ def test_a_revoked_member_is_told_so(two: Federation) -> None:
     roster = two.change(lambda before: with_revoked(before, "north"))
     assert roster.members == ("east",)
     with pytest.raises(CertificateRevoked):
-        member_with(old.certificate_pem, roster, NOW)
+        member_with((old.folder / CERTIFICATE).read_bytes(), roster, NOW)
     with pytest.raises(OwnKeysRevoked, match="the keys of north were revoked"):
         check_own("north", old, roster, NOW)
 
@@ -371,7 +371,7 @@ def test_a_revoked_member_is_told_so(two: Federation) -> None:
 def test_strangers(two: Federation, tmp_path: Path) -> None:
     other = federation(tmp_path / "elsewhere", "north", called="other").accepted_by_all()
     with pytest.raises(CertificateOfAnotherFederation, match="other"):
-        member_with(other.keys("north").certificate_pem, two.roster, NOW)
+        member_with((other.keys("north").folder / CERTIFICATE).read_bytes(), two.roster, NOW)
     with pytest.raises(CertificateNotInRoster):
         member_with(odd_certificate().pem, two.roster, NOW)
     with pytest.raises(CertificateExpired):

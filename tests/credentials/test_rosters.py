@@ -17,7 +17,15 @@ from securetm.credentials.certificates import CertificateNotEc, CertificateUnrea
 from securetm.credentials.homes import accept, check_accepted
 from securetm.credentials.issuing import Issuing, with_revoked, without_member
 from securetm.credentials.key_requests import make_request
-from securetm.credentials.keys import Keys, fingerprint, fingerprint_of, make_keys, parsed_fingerprint, same_fingerprint
+from securetm.credentials.keys import (
+    CERTIFICATE,
+    Keys,
+    fingerprint,
+    fingerprint_of,
+    make_keys,
+    parsed_fingerprint,
+    same_fingerprint,
+)
 from securetm.credentials.roster import (
     LONGEST_ROSTER,
     MOST_MEMBERS,
@@ -375,7 +383,7 @@ def test_old_keys_serve_until_the_new_roster_is_accepted(three: Federation, iden
     after = three.keys("north")
     assert (after.identity == before.identity) is not identity
     assert after.tls_key_pem != before.tls_key_pem
-    assert after.certificate_pem == new.member("north").certificate.pem
+    assert (after.folder / CERTIFICATE).read_bytes() == new.member("north").certificate.pem
     assert sorted(path.name for path in (three.home("north") / "keys").iterdir()) == sorted(
         ["first-identity.pem", "identity.pem", "tls.pem", "certificate.pem", "request.toml"]
     )
@@ -413,7 +421,7 @@ def test_a_crash_while_keys_are_replaced_leaves_one_set(
     check_accepted(three.home("north"), new)
     keys = three.keys("north")
     assert keys.public_identity == new.member("north").identity
-    assert keys.certificate_pem == new.member("north").certificate.pem
+    assert (keys.folder / CERTIFICATE).read_bytes() == new.member("north").certificate.pem
     assert keys.tls_public_key == new.member("north").certificate.public_key
 
 

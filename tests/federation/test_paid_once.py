@@ -25,7 +25,7 @@ from securetm.federation.budget.guard import PaidQuestion
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.coordinator.training import start
-from securetm.federation.coordinator.words import agree_on_words, tell_words
+from securetm.federation.coordinator.words import new_words, tell_words, words_of_before
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party import answering
 from securetm.federation.party.answering import Answering
@@ -72,7 +72,7 @@ class Site:
         made = self.folder.members, self.folder.agreement, InProcess(self.parties), self.store, OperatingSystem()
         coordinator = Coordinator(*made, self.watching, self.folder.keys)
         coordinator.invite()
-        tell_words(coordinator, agree_on_words(coordinator))
+        tell_words(coordinator, words_of_before(coordinator) or new_words(coordinator))
         return coordinator
 
     def end(self) -> None:

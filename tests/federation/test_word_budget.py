@@ -34,7 +34,7 @@ from securetm.federation.budget.prices import bill_of, calibrated
 from securetm.federation.document_minimum import DeltaTooLarge
 from securetm.federation.folder import RunFolder, begin, reopen
 from securetm.federation.party.documents import PartyDocuments
-from securetm.federation.party.kept_noise import KeptNoise
+from securetm.federation.party.state import KeptNoise
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.sources import named_for

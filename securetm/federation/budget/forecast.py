@@ -125,7 +125,6 @@ def expected_words(
 
 
 def expected_in_words(found: ExpectedWords, language: str) -> str:
-    """Returns the sentence that the user reads before anything is spent."""
     occur, often = round(found.occurring), round(found.frequent)
     if occur == often:
         which = f"All {found.listed:,}" if often == found.listed else f"{often:,} of {found.listed:,}"

@@ -74,7 +74,6 @@ class BudgetGuard:
         self.ledger.look_ahead(self.run, spend, min(ahead, max(1, self._allowed(spend, ahead))))
 
     def was_asked(self, question: str) -> bool:
-        """Whether this run paid for such a question before."""
         account = self.ledger.account(self.run)
         return account is not None and account.was_asked(question)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -73,7 +73,9 @@ class LedgersOfDocuments:
                 found = {name: {**known, **self._named(file_of[name])} for name, known in found.items()}
             self._check_there(index, {place for known in found.values() for places in known.values() for place in places})
             unit = budget.unit if budget is not None else None
-            self._check_sources(found, unit)
+            for known in found.values():  # before one of them ends or a new one begins
+                for kind in _KINDS:
+                    _check_ready(self._sources(known, kind), unit if kind == _kind(unit) else None)
             generation = self._unchanged(found, file_of)
             if generation is None:
                 if not begins and any(self.folder.glob("*/*.ledger")):
@@ -90,7 +92,9 @@ class LedgersOfDocuments:
             for name, path in opened.items():
                 Ledger.open(path, name, own_budget(path, budget)).close()
             _enter(index, {file_of[name]: digests for name, digests in held.items()}, generation)
-            self._enter_openings(index, generation, file_of.values())
+            paths = [self._at(generation) / f"{file}{kind}" for file in file_of.values() for kind in _KINDS]
+            rows = [(self._named_in(path), _opening(path)) for path in paths if path.is_file()]
+            index.executemany("INSERT OR IGNORE INTO openings VALUES (?, ?)", rows)  # so that no other one passes for it
         return self._at(generation)
 
     def ledgers_of(self, corpus: Corpus, unit: Unit | None, file: str) -> list[Path]:
@@ -162,19 +166,12 @@ class LedgersOfDocuments:
         return generation
 
     def _sources(self, known: Mapping[bytes, frozenset[Place]], kind: str) -> list[Path]:
-        """Returns the ledgers of that kind that one party's documents have."""
         places = sorted({place for held in known.values() for place in held})
         return [path for at, file in places if (path := self._at(at) / f"{file}{kind}").is_file()]
 
-    def _check_sources(self, found: Found, unit: Unit | None) -> None:
-        """Refuses a ledger of any party that cannot be continued, before one of them ends or a new one begins."""
-        for known in found.values():
-            for kind in _KINDS:
-                _check_ready(self._sources(known, kind), unit if kind == _kind(unit) else None)
-
     def _check_there(self, index: sqlite3.Connection, places: Collection[Place]) -> None:
         """Refuses if a ledger is missing that documents spent from, or if another one is in its place."""
-        known = _openings(index)
+        known = {path: bytes(opening) for path, opening in index.execute("SELECT path, opening FROM openings")}
         for generation, file in sorted(places):
             paths = [self._at(generation) / f"{file}{kind}" for kind in _KINDS]
             there = [path.is_file() for path in paths]
@@ -193,12 +190,6 @@ class LedgersOfDocuments:
                         hint="put that one back; without it, take the budget of these documents as spent",
                         path=str(path),
                     )
-
-    def _enter_openings(self, index: sqlite3.Connection, generation: int, files: Iterable[str]) -> None:
-        """Enters how each of these ledgers begins, so that no other one passes for it."""
-        paths = [self._at(generation) / f"{file}{kind}" for file in files for kind in _KINDS]
-        rows = [(self._named_in(path), _opening(path)) for path in paths if path.is_file()]
-        index.executemany("INSERT OR IGNORE INTO openings VALUES (?, ?)", rows)
 
     def _named_in(self, path: Path) -> str:
         return path.relative_to(self.folder).as_posix()
@@ -266,16 +257,8 @@ def own_budget(path: Path, of_the_run: Budget | None) -> Budget | None:
 
 
 def runs_in(path: Path) -> frozenset[str]:
-    """Returns the runs that this ledger holds."""
     with Ledger.read(path) as ledger:
         return frozenset(account.run for account in ledger.runs())
-
-
-def _openings(index: sqlite3.Connection) -> dict[str, bytes]:
-    """Returns how each ledger begins, by its path; a list that was made before this was entered names none."""
-    if index.execute("SELECT 1 FROM sqlite_master WHERE name = 'openings'").fetchone() is None:
-        return {}
-    return {path: bytes(opening) for path, opening in index.execute("SELECT path, opening FROM openings")}
 
 
 def _opening(path: Path) -> bytes:

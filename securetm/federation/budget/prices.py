@@ -75,10 +75,8 @@ def _words_in(questions: Questions, cohort: Cohort) -> Spend | None:
     if source == BLIND:
         from securetm.contracts.events import ComposedDpEvent
 
-        most = [
-            {},
-            *(opened(np.arange(min(most, questions.buckets)), questions.buckets, n) for n, most in enumerate(MOST_OPEN, 1)),
-        ]
+        open_now = [opened(np.arange(min(n, questions.buckets)), questions.buckets, at) for at, n in enumerate(MOST_OPEN, 1)]
+        most = [{}, *open_now]
         parts = (spend_of(compile_route(questions.make(BUCKET_SUMS, about).terms, profile, cohort)) for about in most)
         spends = [one for one in parts if one is not None]
         return Spend(ComposedDpEvent([one.event for one in spends]), sum(one.failure_probability for one in spends))
@@ -109,11 +107,9 @@ class PlannedSpending:
         return bill_of(self.agreement, self.parties)
 
     def at(self, noise: float) -> Bill:
-        """The bill at this noise."""
         return bill_of(self.agreement.with_privacy(noise=noise), self.parties)
 
     def possible(self, noise: float) -> bool:
-        """Whether the profile can draw so little noise."""
         try:
             self.at(noise)
         except BadSetting as refusal:
@@ -128,7 +124,6 @@ class PlannedSpending:
         return self.at(_ANY).words
 
     def spending(self) -> Spending:
-        """What one of several runs spends at a noise."""
         return Spending(
             lambda noise: replace(self.at(noise), words=None).spends(), (self.words,) if self.words else (), self.possible
         )

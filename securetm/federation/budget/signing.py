@@ -68,11 +68,9 @@ class LedgerWitness:
         return bool(self.others.get(UNPAID))
 
     def paid_for_lost(self) -> None:
-        """Notes that such an answer is paid for."""
         self.others.put(UNPAID, b"")
 
     def announce(self) -> bytes:
-        """Returns the signed head of this party's ledger."""
         return self._signed_head(*self.ledger.head)
 
     def lead(self, statements: Sequence[bytes]) -> tuple[bytes, bytes]:

@@ -64,7 +64,6 @@ def remembered(others: Store, name: str, owner: int = 0, tag: bytes = bytes(TAG)
 
 
 def kept_under(name: str, tag: bytes) -> str:
-    """Where a party keeps the head of that owner's ledger over that data set."""
     return _LEDGER_OF + name + (f" {tag.hex()}" if any(tag) else "")
 
 
@@ -95,8 +94,6 @@ LedgerStep = tuple[Mapping[str, wire.Body], Callable[[Mapping[str, wire.Accepted
 
 @dataclass(frozen=True)
 class _Lead:
-    """The links from an entry of a ledger to a head of it."""
-
     since: int
     head: bytes
     links: bytes
@@ -228,5 +225,4 @@ class Countersigning:
 
 
 def _leads_in(led: Mapping[str, wire.Accepted], since: Mapping[str, int]) -> dict[str, _Lead]:
-    """What owners answered to a question for links."""
     return {owner: _Lead(since[owner], *map(bytes, said.parcels)) for owner, said in led.items() if len(said.parcels) == 2}

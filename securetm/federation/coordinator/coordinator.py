@@ -20,7 +20,7 @@ from securetm.errors import SecuretmError
 from securetm.federation.coordinator.hidden_words import take_words, told_words
 from securetm.federation.coordinator.rounds import Attendance, PartyRefused, Rounds
 from securetm.federation.coordinator.training import BEST, CHECKPOINT, TrainingPhase, start
-from securetm.federation.coordinator.words import agree_on_words, message_of, recall_words, tell_words, words_of_before
+from securetm.federation.coordinator.words import message_of, new_words, recall_words, tell_words, words_of_before
 from securetm.federation.folder import LATE, RESULT, RunFolder
 from securetm.federation.limits import ROOM
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS, TRAIN, Questions, cohort_size
@@ -57,12 +57,11 @@ class Coordinator(Rounds):
     _disallowed: bool = False  # whether a party's policy refused a question about the finished model
 
     def run(self) -> Trained:
-        """Invites, agrees on words, trains, assesses."""
         kept, facts = self._kept()
         recall_words(self)
         self.store.forget_after(self.serial)  # later rounds will be run again
         self.invite()
-        vocabulary = agree_on_words(self)
+        vocabulary = words_of_before(self) or new_words(self)
         tell_words(self, vocabulary)
         state = start(self, vocabulary) if kept is None else kept
         choice = followed(self.questions, state, self.members, self.documents)

@@ -41,16 +41,12 @@ TOLD = "words told at the end"  # in the coordinator's store
 SUM_OF_BUCKETS = "sum-of-buckets-{}"
 
 
-def share_key(rounds: Rounds) -> None:
-    """Lets the parties share a key that this role does not know. A party that has the key of this run brings that one."""
+def columns(rounds: Rounds) -> tuple[str, ...]:
+    """The names of the run's columns, in order. Sets the number of documents, or the shares of the columns."""
+    # The parties share a key that this role does not know. A party that has the key of this run brings that one.
     register, secret = _register(rounds), words_key()
     setup = SecretCoordinatorSetup(register, secret, SessionMemory(rounds.store, register.hash))
     rounds.share(SHARE_KEY, {}, setup, secret.longest(len(rounds.members))[0])
-
-
-def columns(rounds: Rounds) -> tuple[str, ...]:
-    """The names of the run's columns, in order. Sets the number of documents, or the shares of the columns."""
-    share_key(rounds)
     return _noised(rounds) if rounds.questions.paid else _named(rounds)
 
 
@@ -117,7 +113,6 @@ def _register(rounds: Rounds) -> PinnedRoster:
 
 
 def _nothing_found(rounds: Rounds) -> Failed:
-    """The documents have no words in common."""
     choice = rounds.agreement.plan.vocabulary
     return Failed(
         "hardly any word is in {least:document|documents} and at {parties} parties",

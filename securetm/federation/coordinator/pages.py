@@ -50,7 +50,6 @@ class LocalPages:
     _free: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MOST_CLIENTS))
 
     def __enter__(self) -> Self:
-        """Begins to listen."""
         try:
             self._listening = socket.create_server((self.host, self.port), backlog=MOST_CLIENTS)
         except OSError as problem:
@@ -68,7 +67,6 @@ class LocalPages:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Listens no longer."""
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
         self._listening.close()
@@ -92,13 +90,12 @@ class LocalPages:
             self._free.release()
 
     def _answer(self, head: bytes) -> bytes:
-        """Returns the whole answer to a request."""
         first, *fields = head.decode("latin-1").split("\r\n")
         method, path, *rest = [*first.split(" "), "", ""]
         if len(rest) != 3 or not rest[0].startswith("HTTP/1."):
             return _packed(HTTPStatus.BAD_REQUEST)
         if method not in ("GET", "HEAD"):
-            return _packed(HTTPStatus.METHOD_NOT_ALLOWED, more=("Allow: GET, HEAD",))
+            return _packed(HTTPStatus.METHOD_NOT_ALLOWED)
         if self.host == "127.0.0.1" and not _asks_for_this_machine(fields):
             return _packed(HTTPStatus.MISDIRECTED_REQUEST)  # a page of another site that made its name lead here
         page = self.pages.get(path.partition("?")[0])
@@ -125,22 +122,11 @@ def _asks_for_this_machine(fields: list[str]) -> bool:
     return len(hosts) == 1 and any(hosts[0] == name or hosts[0].startswith(f"{name}:") for name in _LOCAL)
 
 
-def _packed(
-    status: HTTPStatus,
-    kind: str = "text/plain; charset=utf-8",
-    content: bytes = b"",
-    *,
-    more: tuple[str, ...] = (),
-    head: bool = False,
-) -> bytes:
+def _packed(status: HTTPStatus, kind: str = "text/plain; charset=utf-8", content: bytes = b"", *, head: bool = False) -> bytes:
     content = content or f"{status.phrase}\n".encode()
-    lines = (
-        f"HTTP/1.1 {status.value} {status.phrase}",
-        f"Content-Type: {kind}",
-        f"Content-Length: {len(content)}",
-        *_GUARDS,
-        *more,
-    )
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}", f"Content-Type: {kind}", f"Content-Length: {len(content)}", *_GUARDS]
+    if status is HTTPStatus.METHOD_NOT_ALLOWED:
+        lines.append("Allow: GET, HEAD")
     return "\r\n".join((*lines, "", "")).encode() + (b"" if head else content)
 
 
@@ -160,14 +146,11 @@ _GAUGES: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float | None]], ...
 
 @dataclass(eq=False)
 class RunMetrics(Collector):
-    """Turns the facts of a served run, as they are now, into metrics."""
-
     facts: Told
     prefix: ClassVar[str] = "securetm_"
     gauges: ClassVar = _GAUGES
 
     def collect(self) -> Iterator[Metric]:
-        """Yields every metric."""
         facts = self.facts()
         for name, what, value_in in self.gauges:
             if (value := value_in(facts)) is not None:
@@ -211,13 +194,10 @@ _OF_A_PARTY: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float | None]],
 
 @dataclass(eq=False)
 class PartyMetrics(RunMetrics):
-    """Turns what a party's operator may read into metrics."""
-
     prefix: ClassVar[str] = "securetm_party_"
     gauges: ClassVar = _OF_A_PARTY
 
     def counted(self, facts: Mapping[str, Any]) -> tuple[Counted, ...]:
-        """Answers, refusals and bytes of this party alone."""
         return (
             ("answers", "Answers by the question.", "question", facts["answers"]),
             ("refusals", "Refusals and failures by their name.", "name", facts["refusals"]),

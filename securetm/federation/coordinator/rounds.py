@@ -99,7 +99,6 @@ class Attendance:
 
 
 ROUNDS_PREPARED = 64  # by one set-up of an aggregation that has one
-_BY_PARTY = "the party itself refused"
 
 
 @dataclass
@@ -166,7 +165,6 @@ class Rounds:
         self._check_enough(accepted)
 
     def _resumed_from(self, member: str) -> int:
-        """Returns the round from whose memory that party goes on."""
         return self.kept if self.parties_open else self.remembered.get(member, 0)
 
     def _invitation(self, resume_from: int) -> bytes:
@@ -193,7 +191,6 @@ class Rounds:
             raise NewSessionWanted()
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
-        """Asks the parties one question, and returns the answer that the aggregation opens."""
         if self.aggregation.prepared < 1:
             self.prepare()
         if self._invited_soon:  # what parties demand of a sum, and the heads of their ledgers, are in the replies
@@ -206,10 +203,11 @@ class Rounds:
         about = shown[asked[0]]
         if self.parties_open:  # the shapes of the start are public; the state after it is the parties' alone
             shown = {member: {} for member in asked}
-        counted = (
-            tuple(self.remembered.get(m, 0) for m in asked) if self.attendance.goes_on_without and not self.parties_open else ()
-        )
-        least = self._least(asked)
+        counted: tuple[int, ...] = ()
+        if self.attendance.goes_on_without and not self.parties_open:
+            counted = tuple(self.remembered.get(member, 0) for member in asked)
+        demands = [self._demands.get(member, Least()) for member in asked]  # with the most of them, every party answers
+        least = Least(max(one.parties for one in demands), max(one.documents for one in demands))
         ask = wire.Ask(question, number, self.serial, asked, b"", shown[asked[0]], keep, counted)
         ask = replace(ask, least_parties=least.parties, least_documents=least.documents)
         _, route, cohort = compile_question(self.questions, self.session, ask, about, self.keys)
@@ -247,11 +245,6 @@ class Rounds:
             self.serial, self.numbers = int(facts["serial"]), dict(facts["numbers"])
         return Answer(total, deviation=float(facts["deviation"]))
 
-    def _least(self, asked: Collection[str]) -> Least:
-        """What the sum must hold so that every party that is asked answers: the most that any of them demands."""
-        demands = [self._demands.get(member, Least()) for member in asked]
-        return Least(max(one.parties for one in demands), max(one.documents for one in demands))
-
     def _requests(self, ask: wire.Ask, shown: Mapping[str, State], terms: Terms) -> dict[str, bytes]:
         """Packs the question for each party, with what the others signed of its ledger where a budget is spent."""
         witnesses = self.ledgers.gather(self._here()) if self.questions.paid else {}
@@ -277,7 +270,6 @@ class Rounds:
         self._left_out |= self._silent
 
     def share(self, purpose: str, about: State, exchange: Exchange, longest: int) -> None:
-        """Carries an exchange of the parties among themselves."""
         if self._invited_soon:
             self._send_waiting()
         name = share_identity(self.session, purpose, about)
@@ -359,12 +351,14 @@ class Rounds:
             raise
 
     def _told(self, bodies: Mapping[str, wire.Body]) -> dict[str, wire.Accepted]:
-        accepted = self._sent({member: wire.pack_request(self.session, body) for member, body in bodies.items()})
+        accepted = self._sent(self._packed(bodies))
         self.attendance.check(bodies, accepted)
         return accepted
 
+    def _packed(self, bodies: Mapping[str, wire.Body]) -> dict[str, bytes]:
+        return {member: wire.pack_request(self.session, body) for member, body in bodies.items()}
+
     def _sent(self, requests: Mapping[str, bytes]) -> dict[str, wire.Accepted]:
-        """Sends each party its message, and returns what the parties that answered accepted."""
         return self._outcomes(self._wave(requests))
 
     def _outcomes(self, replies: Replies) -> dict[str, wire.Accepted]:
@@ -381,7 +375,7 @@ class Rounds:
 
     def _told_soon(self, bodies: Mapping[str, wire.Body]) -> dict[str, wire.Accepted]:
         """Sends each party its message, and does without the replies."""
-        self._soon({member: wire.pack_request(self.session, body) for member, body in bodies.items()}, lambda _: None)
+        self._soon(self._packed(bodies), lambda _: None)
         return {}
 
     def _wave(self, requests: Mapping[str, bytes], *, about_documents: bool = False) -> Replies:
@@ -415,8 +409,7 @@ class Rounds:
         bodies, then = step
         if not bodies or not self.questions.paid:
             return []
-        requests = {member: wire.pack_request(self.session, body) for member, body in bodies.items()}
-        return [((requests, self._most), lambda replies: then(self._outcomes(replies)))]
+        return [((self._packed(bodies), self._most), lambda replies: then(self._outcomes(replies)))]
 
     def _accepted(self, member: str, reply: Message) -> wire.Accepted | None:
         """Returns a reply that accepts, and keeps the head of the party's ledger. Raises what the party refused.
@@ -428,7 +421,7 @@ class Rounds:
             raise NoBudgetLeft(member)
         if isinstance(outcome, wire.Refusal) and (self.attendance.goes_on_without or outcome.name in FORGOT):
             (self._heard.discard if outcome.name in FORGOT else self._heard.add)(member)
-            self._note(member, outcome.name, _BY_PARTY)
+            self._note(member, outcome.name, "the party itself refused")
             if outcome.name == OutOfTurn.__name__:
                 self._lost.add(member)
             elif outcome.name == BadState.__name__:  # of what every session says alike, as the list of words

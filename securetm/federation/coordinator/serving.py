@@ -28,14 +28,7 @@ from securetm.federation.budget.prices import PlannedSpending
 from securetm.federation.coordinator.coordinator import Coordinator, Trained, coordinator_of
 from securetm.federation.coordinator.rounds import Attendance, NewSessionWanted, PartiesMissing
 from securetm.federation.coordinator.run_result import run_result, write_result
-from securetm.federation.coordinator.status import (
-    FINISHED,
-    HANDING_OUT,
-    STOPPED,
-    WAITING,
-    EventLog,
-    RunStatus,
-)
+from securetm.federation.coordinator.status import FINISHED, HANDING_OUT, STOPPED, WAITING, EventLog, RunStatus
 from securetm.federation.coordinator.training import CHECKPOINT, rounds_kept
 from securetm.federation.document_minimum import check_delta, others_hold
 from securetm.federation.folder import (
@@ -71,8 +64,6 @@ from securetm.stages import Unwatched
 
 @dataclass(frozen=True)
 class CoordinatorFiles:
-    """A coordinator's own files."""
-
     keys: Keys
     roster: FederationRoster
     authorities: tuple[bytes, ...]  # certificates in PEM: one, or none
@@ -101,25 +92,16 @@ class CoordinatorFiles:
         return cls(keys, roster, (authority_pem(folder.parent),) if (folder.parent / AUTHORITY).is_dir() else ())
 
 
-_SPOOL = "spool"  # in the run's folder: replies that are not whole yet
-
-
 @contextmanager
 def operated(
-    plan: Plan,
-    out: Path,
-    files: CoordinatorFiles,
-    command: str,
-    *,
-    with_content: bool = False,
-    beside: TextIO | None = None,
+    plan: Plan, out: Path, files: CoordinatorFiles, command: str, *, with_content: bool = False, beside: TextIO | None = None
 ) -> Iterator[Serving]:
     """Listens for the parties of this roster, until its block ends. The parties are told whether the run has ended."""
     choice, roster = plan.coordinator, files.roster
     folder, status = opened(plan, out, files, with_content=with_content, beside=beside)
     agreement = folder.agreement
     agreed = Agreed(agreement.digest, agreement.profile.digest)
-    where = folder.path / _SPOOL, choice.listen
+    where = folder.path / "spool", choice.listen
     hub = Hub(files.keys, roster, agreed, *where, status, files.authorities, pulse=folder.path)
     ended = False
     port = hub.start()
@@ -240,9 +222,8 @@ class Serving:
     def _run(self) -> dict[str, Any]:
         if (self.folder.path / RESULT).is_file():
             result = result_of(self.folder.path)
-            check(
-                self.folder.path, *([self.folder.model] if self._sees_the_model and result["rounds"] else []), self.folder.words
-            )
+            has_model = self._sees_the_model and result["rounds"]
+            check(self.folder.path, *([self.folder.model] if has_model else []), self.folder.words)
             self._hand_out_late(result["rounds"])
         else:
             before = self._ended_before()
@@ -265,7 +246,6 @@ class Serving:
     # ---- training ------------------------------------------------------------------------------------------------------
 
     def _kept_result(self, before: Trained | None) -> dict[str, Any]:
-        """Writes the model and the result of a training that ended before, or that is run now."""
         with WorkTimer(Transcript(self.folder.path / "transcript"), Unwatched()) as timer:
             trained = before or self._trained()
             if trained.rounds and self._sees_the_model:
@@ -277,18 +257,17 @@ class Serving:
         return result
 
     def _trained(self) -> Trained:
-        """Runs sessions until one of them ends with the model."""
         kept = rounds_kept(self.folder.coordinator)
         while True:
             self._await_parties()
-            problem = self._session()
-            if isinstance(problem, Trained):
-                return problem
-            if (now := rounds_kept(self.folder.coordinator)) > kept or isinstance(problem, NewSessionWanted):
+            ended = self._session()
+            if isinstance(ended, Trained):
+                return ended
+            if (now := rounds_kept(self.folder.coordinator)) > kept or isinstance(ended, NewSessionWanted):
                 kept, self._failed = now, 0
                 self.late.clear()
             else:
-                self._pause_after(problem)
+                self._pause_after(ended)
 
     def _pause_after(self, problem: Exception) -> None:
         """Waits before another session, after one without a round, or stops by name if sessions have failed for too long.
@@ -296,7 +275,10 @@ class Serving:
         That time begins with the first failure: how long its answers took before it is no sign of one. It has no part in which
         parties were waited for.
         """
-        self._check_deadline()
+        late = {name: max(seconds) for name, seconds in sorted(self.late.items()) if len(seconds) > 1}
+        if late and self.folder.agreement.budget is not None:  # late twice, and the interval never becomes shorter
+            enough = 2 ** math.ceil(math.log2(max(late.values())))  # intervals are powers of two
+            raise AnswersTooLate(", ".join(late), f"{self.choice.deadline:g}", f"{enough:g}", self.command)
         self._failed += 1
         if self._failed == 1:
             self._failing = time.monotonic()
@@ -307,13 +289,6 @@ class Serving:
             raise NoProgress(round(self.choice.patience), self._failed, said, self.command)
         # A party that breaks every session must not keep everybody busy.
         time.sleep(min(_PAUSE * 2 ** (self._failed - 2), _LONGEST_PAUSE, self.choice.patience))
-
-    def _check_deadline(self) -> None:
-        """Stops by name where a budget is spent and a party was late twice: its interval never becomes shorter."""
-        late = {name: max(seconds) for name, seconds in sorted(self.late.items()) if len(seconds) > 1}
-        if late and self.folder.agreement.budget is not None:
-            enough = 2 ** math.ceil(math.log2(max(late.values())))  # intervals are powers of two
-            raise AnswersTooLate(", ".join(late), f"{self.choice.deadline:g}", f"{enough:g}", self.command)
 
     def _session(self) -> Trained | Exception:
         """Runs one session. Returns the model, or why the session ended before it."""
@@ -343,11 +318,9 @@ class Serving:
         under_way = self.status.session or (self.folder.coordinator / f"{CHECKPOINT}.safetensors").is_file()
         patience = self.choice.patience
         grace = min(self.choice.grace, patience) if under_way and not self.attendance.everyone else patience
-        enough = (
-            len(members)
-            if self.attendance.everyone
-            else max(self.attendance.fewest, self.folder.agreement.profile.minimum_parties)
-        )
+        enough = len(members)
+        if not self.attendance.everyone:
+            enough = max(self.attendance.fewest, self.folder.agreement.profile.minimum_parties)
         if not members <= self.parties.present():
             self.status.enters(WAITING)
             self._wait_for(len(members), grace)
@@ -361,7 +334,6 @@ class Serving:
             raise TooFewCame(names, round(patience), len(here), len(members), said, self.command)
 
     def _wait_for(self, parties: int, seconds: float) -> None:
-        """Waits until so many parties are there."""
         members = frozenset(self.folder.members)
         if seconds <= 0:
             return
@@ -391,7 +363,6 @@ class Serving:
             return frozenset(self.folder.members) - store.handed_out()
 
     def _handed_out(self, rounds: int, late: frozenset[str]) -> frozenset[str]:
-        """Hands the model to these parties. Returns those that took it."""
         with self._coordinator() as coordinator:
             taken = coordinator.hand_out_again(rounds, sorted(late))
         for name in taken:
@@ -407,7 +378,16 @@ def served_folder(
     Members and their keys are those of the present roster: a party may have come, left, or changed its keys.
     """
     if not (path / KEPT).is_file() or not (path / RUN).is_file():
-        return _begun(path, agreement, federation, keys, with_content)
+        if not (path / "coordinator").exists():  # killed before it had begun
+            (path / RUN).unlink(missing_ok=True)
+        check_free(path)
+        check_lists(agreement)
+        private_folder(path)
+        name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
+        folder = RunFolder(path, agreement, tuple(keys), with_content, dict(keys), name, path / LEDGERS)
+        write_record(folder, {"federation": federation})
+        bind(path, [path / RUN])
+        return folder
     folder = reopen(path, str(agreement.plan.model.settings.get("module", "")))
     same = {
         "plan": folder.agreement.digest == agreement.digest,
@@ -425,19 +405,6 @@ def served_folder(
     return replace(folder, agreement=agreement, members=tuple(keys), keys=dict(keys))
 
 
-def _begun(path: Path, agreement: Agreement, federation: str, keys: Mapping[str, bytes], with_content: bool) -> RunFolder:
-    if not (path / "coordinator").exists():  # killed before it had begun
-        (path / RUN).unlink(missing_ok=True)
-    check_free(path)
-    check_lists(agreement)
-    private_folder(path)
-    name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
-    folder = RunFolder(path, agreement, tuple(keys), with_content, dict(keys), name, path / LEDGERS)
-    write_record(folder, {"federation": federation})
-    bind(path, [path / RUN])
-    return folder
-
-
 def origin_of_served(folder: RunFolder) -> Origin:
     """The origin of what this federation learned: no party spends more than the run's budget."""
     run = run_between_organisations(str(read_json(folder.path / RUN)["federation"]), folder.agreement)
@@ -450,14 +417,12 @@ def served_result(
     """Returns what the coordinator may know of a finished run. Where parties keep the model, it has no topics."""
     seen = trained.rounds > 0 and folder.agreement.profile.aggregation.opened_by == "coordinator"
     began = Beginning.under(folder.agreement, trained.vocabulary if seen else ())
-    each = [_spent(folder, name, spent(trained.rounds)) for name in folder.members]
+    each: list[dict[str, Any]] = []  # what this run spent of each party's budget by its plan; the parties' ledgers are not here
+    for name in folder.members:
+        if (planned := spent(trained.rounds)) is None:
+            each.append({"party": name, "unit": "document", "epsilon": None, "delta": None})
+        else:
+            own = {"party": name, **planned, **planned.get("own", {})}
+            each.append(before_by_name(folder.agreement, name).added_to(own))
     told = run_result(folder, trained, timer, began, each, origin_of_served(folder), seen=seen)
     return {**dict.fromkeys(UNKNOWN), **told}
-
-
-def _spent(folder: RunFolder, name: str, planned: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What this run spent of one party's budget by its plan, with what it started from; the party's ledger is not here."""
-    if planned is None:
-        return {"party": name, "unit": "document", "epsilon": None, "delta": None}
-    own = {**planned, **planned.get("own", {})}
-    return before_by_name(folder.agreement, name).added_to({"party": name, **own})

@@ -56,7 +56,6 @@ class EventLog:
         private_file(self.path)
 
     def write(self, event: str, **facts: Fact) -> None:
-        """Writes one event with all its facts."""
         names = EVENTS[event]
         if set(facts) != set(names) or not all(isinstance(fact, str | int | float | None) for fact in facts.values()):
             raise TypeError(f"{event} has the facts {', '.join(names)}, each a text or a number")
@@ -75,13 +74,10 @@ class EventLog:
 AWAY, CONNECTED, ASKED, ANSWERED = "away", "connected", "asked", "answered"
 WAITING, TRAINING, HANDING_OUT, FINISHED, STOPPED = "waiting", "training", "handing out", "finished", "stopped"
 OTHERS, _MOST_NAMES = "others", 40  # a hostile party could bring a new name with every refusal
-_RECENT = 20  # rounds from which the time of a round is computed
 
 
 @dataclass
 class PartyStatus:
-    """What is known of one party."""
-
     state: str = AWAY
     rounds: int = 0  # the last round in which it survived
     bytes_up: int = 0
@@ -114,7 +110,7 @@ class RunStatus(NetworkEvents, Watch):
     begun: float = field(default_factory=time.monotonic)
     _parties: dict[str, PartyStatus] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
-    _ends: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT + 1))  # of the last rounds
+    _ends: deque[float] = field(default_factory=lambda: deque(maxlen=21))  # of the last 20 rounds
     _traffic: tuple[int, int] = (0, 0)  # before the round under way
 
     def __post_init__(self) -> None:
@@ -123,14 +119,12 @@ class RunStatus(NetworkEvents, Watch):
     # ---- what the network tells ----------------------------------------------------------------------------------------
 
     def connected(self, party: str) -> None:
-        """A party has come."""
         with self._changed:
             self._parties[party].state = CONNECTED
             self._changed.notify_all()
         self.log.write("connected", party=party)
 
     def lost(self, party: str, reason: str) -> None:
-        """A party's stream has ended."""
         with self._changed:
             self._parties[party].state = AWAY
             self._changed.notify_all()
@@ -149,7 +143,6 @@ class RunStatus(NetworkEvents, Watch):
             return bool(self._changed.wait_for(condition, timeout=min(seconds, threading.TIMEOUT_MAX)))
 
     def asked(self, requests: Mapping[str, bytes]) -> None:
-        """A wave begins."""
         with self._changed:
             self.waves += 1
             for name, message in requests.items():
@@ -158,14 +151,12 @@ class RunStatus(NetworkEvents, Watch):
                 party.state = ASKED if party.state != AWAY else AWAY
 
     def answered(self, party: str, length: int) -> None:
-        """A reply came in time."""
         with self._changed:
             known = self._parties[party]
             known.bytes_up += length
             known.state = ANSWERED if known.state != AWAY else AWAY
 
     def enters(self, phase: str) -> None:
-        """The run goes over to another phase."""
         with self._changed:
             self.phase = phase
             self._ends.clear()
@@ -173,7 +164,6 @@ class RunStatus(NetworkEvents, Watch):
                 party.state = CONNECTED if party.state != AWAY else AWAY
 
     def begins_session(self, done: int, of: int) -> None:
-        """A session begins after so many rounds."""
         self.enters(TRAINING)
         with self._changed:
             self.session, self.done, self.of = self.session + 1, done, of
@@ -182,7 +172,6 @@ class RunStatus(NetworkEvents, Watch):
         self.log.write("session", session=self.session, parties=here)
 
     def objected(self, party: str, refusal: str) -> None:
-        """A party refused a message, or sent one that was refused."""
         self._count(party, refusal)
         self.log.write("refused", party=party, refusal=refusal)
 
@@ -204,16 +193,13 @@ class RunStatus(NetworkEvents, Watch):
         return "; ".join(f"{name}: {in_words(refusal)}" for name, refusal in last if refusal)
 
     def opened(self, serial: int, answer: Answer) -> None:  # noqa: ARG002 - a Watch
-        """An answer was opened."""
         with self._changed:
             self.survivors = tuple(answer.survivors)
 
     def kept(self, rounds: int) -> None:
-        """A checkpoint was written."""
         self.log.write("kept", round=rounds)
 
     def trained(self, done: int, total: int) -> None:
-        """A round of the training has ended."""
         with self._changed:
             self.done, self.of = done, total
             self._ends.append(time.monotonic())
@@ -229,7 +215,6 @@ class RunStatus(NetworkEvents, Watch):
     # ---- what everybody may read ---------------------------------------------------------------------------------------
 
     def facts(self) -> dict[str, Any]:
-        """Returns how the run stands now, ready for JSON."""
         spent = self.spent(self.done)  # it may take a while, and the network must not wait for it
         with self._changed:
             ends, (up, down) = self._ends, self._sums()

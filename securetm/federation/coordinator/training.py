@@ -52,7 +52,6 @@ class TrainingPhase:
 
     @property
     def ended_by(self) -> str:
-        """What ended the training: rounds, epochs, weights, held_out or budget."""
         choice, allowed = self.choice, self.rounds.agreement.plan.training.rounds
         if self.exhausted or self._asked() < choice.rounds:
             return "budget" if self.exhausted else choice.stop
@@ -88,12 +87,7 @@ class TrainingPhase:
             self.keep(state)
         return self._judged(state) if judged else self._ended(state, keep=keep)
 
-    def _judged(self, state: State) -> State:
-        """Takes the measure of the last round, and ends it."""
-        return self._ended(self._judge(state), keep=True)
-
     def _ended(self, state: State, *, keep: bool) -> State:
-        """Ends a round, and returns the state after it."""
         self.unjudged, total = False, self.choice.rounds
         if keep:
             self.keep(state)
@@ -153,14 +147,12 @@ class TrainingPhase:
         return self._keeps_all or slow or time.monotonic() - self._kept_at > SECONDS_BETWEEN_KEEPS
 
     def keep(self, state: State) -> None:
-        """Writes a checkpoint."""
-        store = self.rounds.store
         rounds = self.rounds
         asked = {"serial": rounds.serial, "numbers": rounds.numbers, "remembered": rounds.remembered}
         came = {"rounds": self.done, "history": self.history, "unjudged": self.unjudged}
-        store.keep_state(CHECKPOINT, state, asked | came)
+        rounds.store.keep_state(CHECKPOINT, state, asked | came)
         rounds.watch.kept(self.done)
-        store.drop_states(ASKED.format("*", "*"))
+        rounds.store.drop_states(ASKED.format("*", "*"))
         self._kept_at, rounds.kept = time.monotonic(), rounds.serial
 
     def _asked_before(self, question: str, state: State) -> State:
@@ -177,13 +169,13 @@ class TrainingPhase:
         store.keep_state(ASKED.format(question, number), state if model.party_models else model.for_party(state, ""), {})
         return state
 
-    def _judge(self, state: State) -> State:
-        """Takes the measure that decides about stopping. Held-out loss is a question like any other."""
+    def _judged(self, state: State) -> State:
+        """Ends a round with the measure that decides about stopping. Held-out loss is a question like any other."""
         public, store = self.rounds.agreement.model.for_party(state, ""), self.rounds.store
         if self._by_loss:
             state = self._asked_before(HELD_OUT, state)
             if (loss := self._answer(HELD_OUT, state, keep=True)) is None:
-                return state
+                return self._ended(state, keep=True)
             value = perplexity_from_answer(loss)
         else:
             value = relative_change(self._mark, public)
@@ -193,7 +185,7 @@ class TrainingPhase:
         if self._by_loss and value <= _least(self.history):  # never true of what is not a number
             store.keep_state(BEST, state, {"serial": self.rounds.serial})
         self._keep_mark(public)
-        return state
+        return self._ended(state, keep=True)
 
     def _last_mark(self, state: State) -> State:
         """Returns the weights at the last look, also where a session before this one looked; else those of this state."""

@@ -31,11 +31,6 @@ COUNTED_AS = "what words parties were told to count"
 SUM_OF_WORDS = "sum-of-words-{}"
 
 
-def agree_on_words(rounds: Rounds) -> tuple[str, ...]:
-    """Returns the list that was agreed on before this start, or else a new one."""
-    return words_of_before(rounds) or new_words(rounds)
-
-
 def new_words(rounds: Rounds) -> tuple[str, ...]:
     """Makes the list: a public file's words, or those that the plan's rule takes from the opened answers."""
     words, plan, store = rounds.agreement.words, rounds.agreement.plan, rounds.store
@@ -184,5 +179,4 @@ def chosen(
 
 
 def message_of(words: tuple[str, ...], *, candidates: bool = False) -> wire.Adopt:
-    """Returns the message that tells the parties a list."""
     return wire.Adopt("\n".join(words).encode(), candidates)

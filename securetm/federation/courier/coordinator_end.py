@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 
-from securetm.contracts import Entropy
 from securetm.credentials.roster import COORDINATOR
 from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
@@ -84,11 +83,6 @@ class CourierParties:
 
     # ---- what a session asks for ---------------------------------------------------------------------------------------
 
-    @property
-    def entropy(self) -> Entropy:
-        """Draws that a session repeats."""
-        return KeptEntropy(self.journal)
-
     def present(self) -> frozenset[str]:
         """Who can be asked: all but those that did not answer in time and were not heard of since."""
         here = sorted(set(self.members) - set(self.letters.missing))
@@ -98,7 +92,6 @@ class CourierParties:
         """Does nothing: letters outlive the sessions."""
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Replies:
-        """Sends one wave, and yields the replies."""
         yield from self.ask_in_one([(requests, most)])[0]
 
     def ask_in_one(self, waves: Sequence[Wave]) -> Sequence[Replies]:
@@ -278,15 +271,12 @@ class _QuietLog(EventLog):
     journal: Journal = field(kw_only=True)
 
     def write(self, event: str, **facts: Fact) -> None:
-        """Writes one event, unless it was written before."""
         if not self.journal.repeats:
             super().write(event, **facts)
 
 
 @dataclass
 class CourierServing(Serving):
-    """One run whose parties are reached by letters."""
-
     parties: CourierParties
 
     def _ended_before(self) -> Trained | None:
@@ -305,7 +295,7 @@ class CourierServing(Serving):
     @contextmanager
     def _coordinator(self) -> Iterator[Coordinator]:
         parties, here = self.parties, not self.attendance.everyone
-        entropy = parties.entropy if parties.journal.is_open else OperatingSystem()
+        entropy = KeptEntropy(parties.journal) if parties.journal.is_open else OperatingSystem()
         about: dict[str, Any] = {"told": self.status, "only_present": here, "few": parties, "entropy": entropy}
         with coordinator_of(self.folder, parties, self.attendance, **about) as coordinator:
             waits = self.folder.agreement.plan.vocabulary.told_at_the_end  # for the words, which come with the last answers
@@ -319,7 +309,6 @@ class CourierServing(Serving):
         return result
 
     def _hand_out_late(self, rounds: int) -> None:
-        """Hands the model to those that do not have it yet."""
         self._take_receipts()
         if late := self._without_model():
             self.parties.letters.missing, self.parties.late = [], True

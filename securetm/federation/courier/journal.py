@@ -41,8 +41,6 @@ _ASIDE, _BEFORE, _JOURNAL = "coordinator as it is", "coordinator before", "journ
 
 @dataclass
 class Journal:
-    """The journal of the session under way, in a folder of its own."""
-
     folder: Path
     coordinator: Path
     _entries: list[tuple[str, Any]] = field(default_factory=list)
@@ -51,12 +49,10 @@ class Journal:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether there is a session to go on with."""
         return (self.folder / _JOURNAL).is_file()
 
     @property
     def is_open(self) -> bool:
-        """Whether a session runs in this process now."""
         return self._open is not None
 
     @property
@@ -147,5 +143,4 @@ class KeptEntropy:
     journal: Journal
 
     def bytes(self, n: int) -> bytes:
-        """So many random bytes."""
         return bytes(self.journal.told("drawn", lambda: OperatingSystem().bytes(n)))

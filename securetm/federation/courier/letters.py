@@ -60,8 +60,6 @@ class Subject:
 
 @dataclass(frozen=True)
 class Head:
-    """What a letter says before its content."""
-
     sender: str
     subject: Subject
     number: int
@@ -161,7 +159,6 @@ def bundle_size(longest: int) -> int:
 
 
 def unbundled(content: bytes, sender: str) -> list[bytes]:
-    """The messages of a bundle, or refuses bytes that are none."""
     messages: list[bytes] = []
     at, count = _COUNT.size, content[0] if content else 0
     for _ in range(count):

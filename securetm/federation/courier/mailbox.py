@@ -100,7 +100,6 @@ class Mailbox:
         return True
 
     def withdraw(self, sent: Sent) -> None:
-        """Removes a letter that is answered."""
         for name in sent.names:
             self.place.remove(name)
 

@@ -25,8 +25,6 @@ from securetm.plans.schema import Plan
 
 @dataclass(frozen=True)
 class Pass:
-    """What came of one pass."""
-
     took: int  # letters that were taken in
     number: int  # of the letter that was put out last
     awaited: tuple[str, ...]  # members whose letters are awaited
@@ -36,7 +34,6 @@ class Pass:
     trained: bool = False  # whether the coordinator has the model, and waits until the others have it
 
     def facts(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
         stated = {"taken": self.took, "letter": self.number, "awaited": list(self.awaited), "troubles": dict(self.troubles)}
         return {**stated, "unread": self.unread, "ended": self.ended is not None}
 

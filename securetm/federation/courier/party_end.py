@@ -31,7 +31,6 @@ NEVER = bytes(DIGEST)
 
 
 def writer_of(name: str, keys: Keys, roster: FederationRoster, agreement: Agreement) -> Writer:
-    """Who writes letters about this run."""
     return Writer(name, keys, roster, Subject(roster.digest, agreement.digest, agreement.profile.digest))
 
 
@@ -134,7 +133,6 @@ class CourierCarrier:
         return True
 
     def _keep(self) -> None:
-        """Writes to disk what this party remembers."""
         self.kept.names = self._answer.names if self._answer is not None else []
         self.party.party.store.put(_KEPT_AS, msgspec.msgpack.encode(self.kept))
 
@@ -142,6 +140,5 @@ class CourierCarrier:
 def carrier_of(
     joining: Joining, place: Place, party: PacedParty, events: NetworkEvents, *, once: bool = False, every: float = 2.0
 ) -> CourierCarrier:
-    """The carrier of a party that is ready to join."""
     writer = writer_of(joining.file.name, joining.keys, joining.roster, joining.agreement)
     return CourierCarrier(Mailbox(writer, place, once), party, every, events)

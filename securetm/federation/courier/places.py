@@ -85,7 +85,6 @@ class LocalFolder:
             raise Mistake("{path} is a file, and letters lie in a folder", hint="name the folder", path=str(self.path))
 
     def files(self) -> Mapping[str, int]:
-        """The plain files by name, with their lengths."""
         found: dict[str, int] = {}
         try:
             with os.scandir(self.path) as entries:
@@ -130,7 +129,6 @@ class LocalFolder:
         return name
 
     def remove(self, name: str) -> None:
-        """Deletes a file, if it is there and may be deleted."""
         with suppress(OSError):
             (self.path / name).unlink()
 
@@ -160,7 +158,6 @@ class StoredFolder:
         return cls(url, str(path).rstrip("/"), system)
 
     def files(self) -> Mapping[str, int]:
-        """The files by name, with their lengths."""
         listed: list[Any] = self._done(self._listed, otherwise=[])
         plain = (one for one in islice(listed, MOST_FILES) if one.get("type") == "file" and isinstance(one.get("size"), int))
         named = ((str(one["name"]).rpartition("/")[2], one["size"]) for one in plain)
@@ -200,7 +197,6 @@ class StoredFolder:
         return self._done(work)
 
     def remove(self, name: str) -> None:
-        """Deletes a file, if it is there and may be deleted."""
         with suppress(Exception):
             self.system.rm_file(f"{self.path}/{name}")
 
@@ -229,7 +225,6 @@ PATIENCE = 60.0  # seconds for one answer of an SFTP server, which else may neve
 
 
 def _connected(url: str, *, anew: bool = False) -> tuple[Any, str]:
-    """The store that the URL names, and the path in it."""
     import fsspec
 
     at_most = dict.fromkeys(("timeout", "banner_timeout", "auth_timeout"), PATIENCE) if url.startswith(f"{_SFTP}://") else {}
@@ -278,7 +273,6 @@ def _shown(url: str) -> str:
 
 
 def _check_protocol(url: str) -> None:
-    """Refuses a protocol that nothing here speaks."""
     try:
         from fsspec.registry import known_implementations, registry
     except ModuleNotFoundError as problem:

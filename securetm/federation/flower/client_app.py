@@ -19,16 +19,9 @@ app = ClientApp()
 
 @app.query()  # type: ignore[untyped-decorator]
 def carry(message: Message, context: Context) -> Message:
-    """Passes one message on."""
-    reply = ask(_socket(context), payload_of(message, "the coordinator"))
-    return Message(content_of(reply), reply_to=message)
-
-
-def _socket(context: Context) -> Path:
-    """Where this node's party answers: `socket` of its `--node-config`, or in a simulation the socket of that partition."""
+    """Asks where this node's party answers: at `socket` of its `--node-config`, or in a simulation at that of its partition."""
     named, partition = context.node_config.get("socket"), context.node_config.get("partition-id")
-    if named:
-        return Path(str(named))
-    if partition is None:
+    if not named and partition is None:
         raise BadFlowerSetting("socket", "must name the socket of the party's process")
-    return Path(str(context.run_config["out"])) / "sockets" / f"{partition}.sock"
+    socket = Path(str(named)) if named else Path(str(context.run_config["out"])) / "sockets" / f"{partition}.sock"
+    return Message(content_of(ask(socket, payload_of(message, "the coordinator"))), reply_to=message)

@@ -19,7 +19,6 @@ from securetm.federation.flower.flower_message import content_of, payload_of
 from securetm.federation.flower.sealed_channel import LONGEST_ANSWER, OVERHEAD, CoordinatorEnd, Offer, refusal_in
 from securetm.federation.network.events import NetworkEvents
 
-QUERY = "query"
 LOOKS = 1.0  # seconds between two looks for new nodes and answers
 PATIENCE = 60.0  # seconds until a node that did not answer gets another offer
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between two looks for a reply
@@ -87,7 +86,6 @@ class FlowerParties:
                 yield name, reply
 
     def present(self) -> frozenset[str]:
-        """Returns the parties that can be asked now."""
         with self._lock:
             return frozenset(self._bound)
 
@@ -96,7 +94,7 @@ class FlowerParties:
 
     def _push(self, node: int, payload: bytes, seconds: float) -> str:
         """Hands one message to SuperLink, which keeps it so long until its node comes for it. Returns its name there."""
-        message = Message(content_of(payload), dst_node_id=node, message_type=QUERY, ttl=seconds)
+        message = Message(content_of(payload), dst_node_id=node, message_type="query", ttl=seconds)
         return next(iter(self.grid.push_messages([message])), "") or ""
 
     def _reply(self, name: str, channel: CoordinatorEnd, message: str, most: int, end: float) -> bytes | None:

@@ -25,7 +25,6 @@ from securetm.federation.network.events import NetworkEvents
 _LENGTH = 8
 _PATIENCE = 30.0  # seconds for a process on the same machine that has begun a message
 _LOOKS = 0.25  # seconds between two looks whether it has ended
-_WAITING = 64  # connections
 _BY_DESCRIPTOR = Path("/proc/self/fd")  # on Linux
 
 
@@ -62,23 +61,18 @@ def opened(path: Path, mode: int = 0o600) -> Iterator[socket.socket]:
                 socket=str(path),
             )
         listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-        _bind(listening, path, near, mode)
+        before = os.umask(0o177)  # nobody else may open it at any moment
+        try:
+            with refused_as(FileNotWritten, path):
+                with suppress(FileNotFoundError):  # a process that was killed may have left its own behind
+                    os.unlink(near)
+                listening.bind(near)
+                path.chmod(mode)
+        finally:
+            os.umask(before)
         stack.callback(path.unlink, missing_ok=True)
-        listening.listen(_WAITING)
+        listening.listen(64)
         yield listening
-
-
-def _bind(listening: socket.socket, path: Path, near: str, mode: int) -> None:
-    """Binds the socket; a process that was killed may have left its own behind. Nobody else may open it at any moment."""
-    before = os.umask(0o177)
-    try:
-        with refused_as(FileNotWritten, path):
-            with suppress(FileNotFoundError):
-                os.unlink(near)
-            listening.bind(near)
-            path.chmod(mode)
-    finally:
-        os.umask(before)
 
 
 def serve(
@@ -94,15 +88,11 @@ def serve(
             for key, _ in waiting.select(_LOOKS):
                 if key.data is None:
                     return
-                _serve_one(key.fileobj, key.data)  # type: ignore[arg-type]
-
-
-def _serve_one(listening: socket.socket, door: Door) -> None:
-    caller, _ = listening.accept()
-    caller.settimeout(_PATIENCE)
-    with caller, suppress(OSError):  # who hangs up or stays silent gets no answer
-        if (request := _received(caller, door.most_bytes())) is not None:
-            _send(caller, door.handle(request))
+                caller, _ = key.fileobj.accept()  # type: ignore[union-attr]
+                caller.settimeout(_PATIENCE)
+                with caller, suppress(OSError):  # who hangs up or stays silent gets no answer
+                    if (request := _received(caller, key.data.most_bytes())) is not None:
+                        _send(caller, key.data.handle(request))
 
 
 def ask(path: Path, request: bytes, timeout: float | None = None) -> bytes:
@@ -119,7 +109,6 @@ def ask(path: Path, request: bytes, timeout: float | None = None) -> bytes:
 
 
 def answers(path: Path) -> bool:
-    """Whether a process listens at that socket."""
     with suppress(OSError), _near(path) as near:
         return _answers(near)
     return False
@@ -170,8 +159,6 @@ class SocketCarrier:
     events: NetworkEvents
 
     def run(self, handle: Callable[[bytes], bytes | memoryview], stop: threading.Event) -> bool:
-        """Answers requests until `stop` is set or the run has ended. Returns whether it has."""
-
         def counted(request: bytes) -> bytes | memoryview:
             reply = handle(request)
             self.events.carried(COORDINATOR, len(request), len(reply))

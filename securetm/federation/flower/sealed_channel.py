@@ -96,8 +96,6 @@ def unsealed(key: bytes, message: bytes, sender: str) -> tuple[int, bytes]:
 
 @dataclass
 class CoordinatorEnd:
-    """The coordinator's end of the channel to one party."""
-
     party: str
     keys: ChannelKeys = field(repr=False)
     number: int = 0  # of the last request
@@ -194,7 +192,6 @@ class PartyEnd:
         return content
 
     def seal(self, reply: bytes) -> bytes:
-        """Seals the reply to the last request."""
         if self.keys is None:
             raise NotIntroduced()
         return sealed(self.keys.replies, self.number, reply)

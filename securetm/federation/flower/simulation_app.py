@@ -6,7 +6,6 @@ A federation of separate organisations has `server_app.py`.
 from __future__ import annotations
 
 import hashlib
-import resource
 import subprocess
 import sys
 import time
@@ -26,6 +25,7 @@ from securetm.federation.flower.nodes import LOOKS, FlowerParties
 from securetm.federation.flower.party_socket import Door, PartyNotReached, opened, serve
 from securetm.federation.flower.sealed_channel import PartyEnd
 from securetm.federation.folder import RUN, RunFolder, begin, reopen
+from securetm.federation.network.door import allow_files
 from securetm.federation.network.events import NetworkEvents
 from securetm.federation.simulation.simulation import execute, make_party
 from securetm.federation.sources import corpora_of
@@ -39,7 +39,6 @@ READY = b"ready\n"
 
 
 def sockets(folder: RunFolder) -> Path:
-    """Where the sockets of a run's parties lie."""
     return folder.path / "sockets"
 
 
@@ -65,10 +64,8 @@ def held(folder: RunFolder, coordinator: bytes) -> Iterator[None]:
 
 
 def hold_parties(run: str, coordinator: str) -> None:
-    """Holds all parties of that run until standard input ends."""
     folder, public = reopen(Path(run)), bytes.fromhex(coordinator)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 16 * len(folder.members) + 256)), hard))
+    allow_files(16 * len(folder.members) + 256)
     private_folder(sockets(folder))
     with ExitStack() as open_now:
         doors = {}
@@ -105,17 +102,12 @@ def conduct(grid: Grid, settings: Mapping[str, Any]) -> dict[str, Any]:
     digest, events = roster_digest(folder.keys, public), NetworkEvents()
     parties = FlowerParties(grid, folder.members, folder.keys, identity, digest, PATIENCE, events)
     with held(folder, public), parties.introduced():
-        _await(parties)
+        end = time.monotonic() + PATIENCE  # for all parties: a simulation goes on without none
+        while missing := set(parties.members) - parties.present():
+            if time.monotonic() >= end:
+                raise PartiesMissing(", ".join(sorted(missing)))
+            time.sleep(LOOKS)
         return execute(folder, Unwatched(), parties=parties, comparison=False)
-
-
-def _await(parties: FlowerParties) -> None:
-    """Waits until all parties are there: a simulation goes on without none."""
-    end = time.monotonic() + PATIENCE
-    while missing := set(parties.members) - parties.present():
-        if time.monotonic() >= end:
-            raise PartiesMissing(", ".join(sorted(missing)))
-        time.sleep(LOOKS)
 
 
 def _begun(out: Path, plan: str) -> RunFolder:
@@ -126,7 +118,6 @@ def _begun(out: Path, plan: str) -> RunFolder:
 
 
 def _identity(folder: RunFolder) -> tuple[bytes, bytes]:
-    """The coordinator's identity of this run: the secret and the public key."""
     with closing(CoordinatorStore(folder.coordinator)) as store:
         public = public_identity(store, OperatingSystem())
         return store.get(IDENTITY) or b"", public

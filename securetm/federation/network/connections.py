@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import grpc
 import grpc.aio
@@ -35,10 +35,12 @@ class Spool:
 
     def __post_init__(self) -> None:
         if self.length > self.share:
-            self._file = self._opened()
+            try:
+                self._file = tempfile.TemporaryFile(dir=self.folder, buffering=0)  # noqa: SIM115 - `close` does
+            except OSError as problem:
+                raise self._full(problem) from problem
 
     def add(self, part: Message) -> None:
-        """Adds the next bytes."""
         if self._file is None:
             self._parts.append(part)
             return
@@ -59,16 +61,9 @@ class Spool:
             self.close()
 
     def close(self) -> None:
-        """Forgets the bytes."""
         self._parts = []
         if self._file is not None:
             self._file.close()
-
-    def _opened(self) -> BinaryIO:
-        try:
-            return tempfile.TemporaryFile(dir=self.folder, buffering=0)
-        except OSError as problem:
-            raise self._full(problem) from problem
 
     def _full(self, problem: OSError) -> Failed:
         return Failed(
@@ -124,7 +119,6 @@ class Connected:
     _serving: asyncio.Task[None] | None = None
 
     def send(self, asked: Asked) -> None:
-        """Begins to send a request."""
         self.asked = asked
         self._sending = asyncio.ensure_future(self._send(asked))
 
@@ -163,7 +157,12 @@ class Connected:
         if asked is None:
             raise Malformed(self.party, "a frame came where nothing was asked")
         if self._arriving is None:
-            self._begin(asked, unpacked(frame, self.party, "begin")[1])
+            _, begin = unpacked(frame, self.party, "begin")
+            if begin.number != asked.number:
+                raise Malformed(self.party, "its reply is to another request")
+            self._arriving = Incoming.begun(self.party, begin, asked.most)
+            if not asked.reply.done():
+                self._spool = self.spool_of(begin.length)
             return
         kind, body = unpacked(frame, self.party, self._arriving.wanted)
         if kind == "chunk":
@@ -172,16 +171,6 @@ class Connected:
                 self._spool.add(body)
             return
         self._arriving.finish(body.digest)
-        self._finish(asked)
-
-    def _begin(self, asked: Asked, begin: Any) -> None:
-        if begin.number != asked.number:
-            raise Malformed(self.party, "its reply is to another request")
-        self._arriving = Incoming.begun(self.party, begin, asked.most)
-        if not asked.reply.done():
-            self._spool = self.spool_of(begin.length)
-
-    def _finish(self, asked: Asked) -> None:
         spool, self._spool, self._arriving, self.asked = self._spool, None, None, None
         if spool is not None:
             asked.settle(spool)
@@ -219,7 +208,6 @@ class PartySlot:
         self.asked = None
 
     def take(self, connected: Connected) -> None:
-        """The party has connected."""
         self.connected = connected
         self._offer()
 

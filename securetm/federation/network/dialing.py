@@ -75,7 +75,6 @@ class BackOff:
     most: float = 30.0
 
     def seconds(self, failures: int) -> float:
-        """Returns the wait after so many failures in a row."""
         bound = min(self.most, self.first * 2.0 ** min(failures, 30))
         return bound * secrets.randbelow(1 << 20) / (1 << 20)
 
@@ -225,8 +224,6 @@ class Dialer:
 
 @dataclass(eq=False)
 class _Conversation:
-    """One stream: frames out when the network takes them, frames in when they are wanted."""
-
     me: str
     keys: Keys
     roster: FederationRoster
@@ -288,7 +285,6 @@ class _Conversation:
         return body
 
     def message(self, begin: Any, most: int) -> tuple[bytes, bytes]:
-        """Reads the message that begins so, and its digest."""
         incoming, parts = Incoming.begun("the coordinator", begin, most), []
         while incoming.wanted == "chunk":
             parts.append(self.read("chunk"))

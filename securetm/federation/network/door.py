@@ -25,13 +25,10 @@ SILENT, SPOKE, WENT_ON = range(3)  # how far a stranger is: no whole message yet
 _LAST_WORDS = 5.0  # seconds
 _ROOM = 1 << 18  # bytes that wait in one direction, until the sender waits too
 _SPARE = 256  # files that the process needs besides
-_BACKLOG = 4_096
 
 
 @dataclass(eq=False)
 class Stranger:
-    """One connection from outside, and the one behind the door that its bytes go to."""
-
     outside: asyncio.StreamWriter
     address: str
     inside: asyncio.StreamWriter | None = None
@@ -67,11 +64,6 @@ class Door:
         return MOST_STRANGERS + self.members
 
     @property
-    def most_of_address(self) -> int:
-        """At any time, from one address: all members may be behind it."""
-        return MOST_STRANGERS // 8 + self.members
-
-    @property
     def most(self) -> int:
         """Connections behind the door at any time. A member has one, and may come anew before the old one is found dead."""
         return self.most_strangers + 2 * self.members
@@ -79,10 +71,10 @@ class Door:
     async def listen(self, address: str, server_port: int) -> int:
         """Begins to let connections through to the server at that port of this machine. Returns its own port."""
         self.server_port = server_port
-        _allow_files(3 * self.most + _SPARE)
+        allow_files(3 * self.most + _SPARE)
         host, _, port = address.rpartition(":")
         inner = host[1:-1] if host.startswith("[") else host
-        self._listening = await asyncio.start_server(self._serve, inner, int(port), backlog=_BACKLOG)
+        self._listening = await asyncio.start_server(self._serve, inner, int(port), backlog=4_096)
         return int(self._listening.sockets[0].getsockname()[1])
 
     def close(self) -> None:
@@ -126,7 +118,7 @@ class Door:
         self._strangers[one.stage][one] = None
         self._from[one.address] += 1
         one.timer = asyncio.get_running_loop().call_later(self.patience, self._send_away, one)
-        if self._from[one.address] > self.most_of_address:
+        if self._from[one.address] > MOST_STRANGERS // 8 + self.members:  # all members may be behind one address
             self._send_away(next(other for other in chain(*self._strangers) if other.address == one.address))
         elif sum(map(len, self._strangers)) > self.most_strangers:
             self._send_away(next(chain(*self._strangers)))
@@ -170,21 +162,18 @@ class Door:
                 await one.outside.drain()
 
     def _goes_on(self, one: Stranger, stage: int) -> None:
-        """The stranger is further in its handshake."""
         if one in self._strangers[one.stage]:
             del self._strangers[one.stage][one]
             self._strangers[stage][one] = None
         one.stage = stage
 
     def _send_away(self, one: Stranger) -> None:
-        """Ends both connections at once."""
         self._left(one)
         for writer in (one.inside, one.outside):
             if writer is not None:
                 writer.transport.abort()
 
     def _left(self, one: Stranger) -> None:
-        """The connection has ended."""
         self._no_stranger(one)
         if self._by_port.get(one.port) is one:
             del self._by_port[one.port]
@@ -206,7 +195,7 @@ def _port(peer: str) -> int:
     return int(last) if last.isdecimal() else 0
 
 
-def _allow_files(needed: int) -> None:
+def allow_files(needed: int) -> None:
     """Allows this process as many open files as it needs, as far as its user may."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < needed:

@@ -46,7 +46,6 @@ _SIZES = {
 
 
 def packed(**body: Any) -> bytes:
-    """Returns one frame with that body."""
     return bytes(pb.Frame(**body).SerializeToString())
 
 

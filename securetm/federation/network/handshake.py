@@ -35,7 +35,6 @@ from securetm.federation.network.events import (
     WrongHello,
 )
 
-NEWEST = "TLSv1.3"
 _SECONDS = 5.0  # for each step of a diagnosis
 
 
@@ -140,18 +139,8 @@ def _covered(roster: FederationRoster, challenge: bytes, hello: Any) -> tuple[by
     ends = (roster.coordinator, roster.member(hello.name))
     certificates = (hashlib.sha256(one.certificate.der).digest() for one in ends)
     versions = b"".join(version.to_bytes(4, "big") for version in hello.versions)
-    names = (hello.name.encode(), hello.federation.encode())
-    return (
-        *certificates,
-        challenge,
-        versions,
-        *names,
-        hello.roster,
-        hello.agreement,
-        hello.profile,
-        hello.nonce,
-        hello.declines.encode(),
-    )
+    said = (hello.roster, hello.agreement, hello.profile, hello.nonce, hello.declines.encode())
+    return (*certificates, challenge, versions, hello.name.encode(), hello.federation.encode(), *said)
 
 
 def admitted(hello: Any, roster: FederationRoster, channel: Mapping[str, Sequence[bytes]]) -> None:
@@ -159,7 +148,7 @@ def admitted(hello: Any, roster: FederationRoster, channel: Mapping[str, Sequenc
 
     `channel` is what grpc knows of the TLS connection.
     """
-    if channel.get("ssl_tls_version", (b"",))[0].decode() != NEWEST:
+    if channel.get("ssl_tls_version", (b"",))[0].decode() != "TLSv1.3":
         raise OldTls()
     holder = member_with(channel.get("x509_pem_cert", (b"",))[0], roster, now_utc())
     if hello.name not in roster.members:

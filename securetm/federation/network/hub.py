@@ -87,7 +87,6 @@ class Hub:
     # ---- called by the coordinator's thread ----
 
     def start(self) -> int:
-        """Begins to listen, and returns the port."""
         logging.getLogger("grpc").setLevel(logging.CRITICAL)  # whoever breaks off a stream would fill the log
         self._thread.start()
         return int(self._run(self._start()))
@@ -97,7 +96,6 @@ class Hub:
         return NetworkParties(self, deadline)
 
     def present(self) -> frozenset[str]:
-        """Returns who is connected now."""
         return frozenset(name for name, slot in self._slots.items() if slot.connected is not None)
 
     def wait_for(self, names: Collection[str], timeout: float) -> frozenset[str]:
@@ -299,7 +297,6 @@ class NetworkParties:
             self.hub.withdraw(wave)
 
     def present(self) -> frozenset[str]:
-        """Returns who is connected now."""
         return self.hub.present()
 
     def close(self) -> None:

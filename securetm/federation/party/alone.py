@@ -7,7 +7,7 @@ less from stage to stage; some of the training documents are held back, and say 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -41,15 +41,12 @@ def trained_on(
     on_round: OnRound,
     name: str = "",
 ) -> State:
-    """The state after the rounds of these numbers over these documents alone."""
     for number in numbers:
         query = model.query(model.for_party(state, name))  # with as many topics as it has in the federation
         clipped_sum, batch = ClippedRowSum(query.terms), query.terms.batch
-        drawn = (
-            documents.select(batch_rows(np.asarray(documents.keys), batch, number, seed))
-            if batch and len(documents)
-            else documents
-        )
+        drawn = documents
+        if batch and len(documents):
+            drawn = documents.select(batch_rows(np.asarray(documents.keys), batch, number, seed))
         query.answer(drawn, clipped_sum, memory, np.random.default_rng([seed, number]))
         state = model.update(state, Answer(clipped_sum.blocks()))
         on_round(number + 1, len(numbers))
@@ -57,7 +54,6 @@ def trained_on(
 
 
 def judge(model: TopicModel, state: State, documents: PartyDocuments, seed: int) -> dict[str, float]:
-    """Measures the quality of a model on this party's documents."""
     assert documents.agreed is not None
     topics = model.topics(state)
     return {
@@ -75,7 +71,6 @@ def held_out_likelihood(model: TopicModel, state: State, documents: PartyDocumen
 
 
 def prevalence(model: TopicModel, state: State, documents: PartyDocuments) -> Array:
-    """Returns the share of this party's documents that each topic takes."""
     assert documents.agreed is not None
     shares: Array = model.infer(state, documents.agreed).sum(axis=0) / max(len(documents.agreed), 1)
     return shares
@@ -96,8 +91,6 @@ _SPLIT = 0x61646170  # beside the plan's seed, so that it is another split than 
 
 @dataclass(frozen=True)
 class Adapted:
-    """A model that was adapted to one party's documents."""
-
     model: TopicModel
     state: State
     shared_topics: int  # the first ones; those after them are the party's own
@@ -109,12 +102,15 @@ class Adapted:
         return Adapted(model, _whole(model, shared, documents, seed), self.shared_topics, 0, self.chosen_by)
 
     def facts(self) -> dict[str, Any]:
-        """Returns how it came about, ready for JSON."""
         weight = STAGES[self.stages - 1][0] if self.stages else None
         finite = [round(value, 3) if np.isfinite(value) else None for value in self.chosen_by]
-        own = len(self.model.topics(self.state)) - self.shared_topics
-        topics = {"shared_topics": self.shared_topics, "own_topics": own}
-        return {**topics, "stages": self.stages, "shared_weight": weight, "chosen_by": finite}
+        return {
+            "shared_topics": self.shared_topics,
+            "own_topics": len(self.model.topics(self.state)) - self.shared_topics,
+            "stages": self.stages,
+            "shared_weight": weight,
+            "chosen_by": finite,
+        }
 
 
 def adapt(
@@ -126,14 +122,16 @@ def adapt(
     """
     held = len(model.topics(shared))
     own = min(held, len(documents) // _DOCUMENTS_A_TOPIC) if own_topics is None else own_topics
-    here, start = _begun(model, shared, documents, seed, held + own)
+    here = model
+    if model.gains_topics:
+        here = replace(model, n_topics=min(held + own, MOST_TOPICS))  # type: ignore[type-var]  # every model is a dataclass
+    start = here.going_on(shared, documents.vocabulary, np.random.default_rng([seed, _SPLIT]))
     fit, back = documents.split(1 - _HELD_BACK, seed ^ _SPLIT)
     if not len(fit) or not back.lengths().sum():
         return Adapted(model, _whole(model, shared, documents, seed), held, 0, ())
     unit, done = max(1, -(-rounds // _ROUNDS)), 0
 
     def step(state: State, documents: Any, weight: float, length: int, memory: Memory) -> tuple[State, Memory]:
-        """Trains a stage, and counts the rounds of all of them."""
         nonlocal done
         numbers, done = range(done, done + length * unit), done + length * unit
         memory, begun = dict(memory), here.weighing_earlier(state, weight)
@@ -145,17 +143,12 @@ def adapt(
         state, memory = step(state, fit, weight, length, memory)
         tried.append(_unseen(here, state, back, seed))
         kept.append((state, memory))
-    best = _chosen(tried)
+    fair = [tried[0] * _SEEN, *tried[1:]]  # 0 is the shared model, whose figure is known to be too good
+    best = int(np.argmin([value if np.isfinite(value) else np.inf for value in fair]))
     if not best:
         return Adapted(model, _whole(model, shared, documents, seed), held, 0, tuple(tried))
     state, _ = step(kept[best][0], documents, STAGES[best - 1][0], _FINISH, kept[best][1])
     return Adapted(here, state, held, best, tuple(tried))
-
-
-def _chosen(tried: Sequence[float]) -> int:
-    """The stage that predicts best; 0 is the shared model, whose figure is known to be too good."""
-    fair = [tried[0] * _SEEN, *tried[1:]]
-    return int(np.argmin([value if np.isfinite(value) else np.inf for value in fair]))
 
 
 def rounds_of_adapting(rounds: int) -> int:
@@ -170,14 +163,6 @@ def _whole(model: TopicModel, shared: State, documents: Any, seed: int) -> State
     return model.going_on(shared, documents.vocabulary, np.random.default_rng([seed, _SPLIT]))
 
 
-def _begun(model: TopicModel, shared: State, documents: Any, seed: int, topics: int) -> tuple[TopicModel, State]:
-    """The model with topics of the party's own, and the state from which it is adapted."""
-    if model.gains_topics:
-        model = replace(model, n_topics=min(topics, MOST_TOPICS))  # type: ignore[type-var]  # every model is a dataclass
-    return model, model.going_on(shared, documents.vocabulary, np.random.default_rng([seed, _SPLIT]))
-
-
 def _unseen(model: TopicModel, state: State, documents: Any, seed: int) -> float:
-    """The perplexity of the unseen halves of documents."""
     seen, unseen = documents.halves(seed)
     return perplexity(model.log_likelihood(state, seen, unseen), unseen.lengths())

@@ -73,23 +73,6 @@ def _checked(session: JoinedSession, ask: wire.Ask) -> Answering:
         raise QuestionNotAllowed(ask.question)
     if ask.question in (BUCKETS, MARKS, BUCKET_SUMS) and not own.questions.key:
         raise BadState("the parties share no key yet")
-    _check_cohort(own, ask)
-    query, route, cohort = compile_question(own.questions, session.identity, ask, _about(own, ask), own.keys)
-    if ask.round_id != cohort.round_id:
-        raise WrongRound()
-    if ask.number >= own.questions.numbers(ask.question):
-        raise AskedTooOften(ask.question, ask.number)
-    later = {JOINT: (PAIRS, TRAIN), BUCKET_SUMS: (PAIRS, TRAIN), PAIRS: (TRAIN,)}.get(
-        ask.question, ()
-    )  # a budget composes questions in a fixed order
-    if session.guard is not None and any(session.guard.was_asked(question) for question in later):
-        raise OutOfTurn(ask.serial, own.store.last)
-    check_batch(route.terms, own.agreement.profile, cohort, len(own.members))
-    check_demands(own.policy, own.agreement.profile, cohort, len(own.members))
-    return Answering(session, ask, query, cohort, route)
-
-
-def _check_cohort(own: PartyState, ask: wire.Ask) -> None:
     members = ask.members
     strangers = [member for member in members if member not in own.members]
     if strangers or own.name not in members:
@@ -98,6 +81,18 @@ def _check_cohort(own: PartyState, ask: wire.Ask) -> None:
         raise CohortTooSmall(len(members), least)
     if is_fixed(own.agreement) and members != asked_of(own.members, own.agreement, ask.question, ask.number):
         raise AnotherSample(ask.question, ask.number)
+    query, route, cohort = compile_question(own.questions, session.identity, ask, _about(own, ask), own.keys)
+    if ask.round_id != cohort.round_id:
+        raise WrongRound()
+    if ask.number >= own.questions.numbers(ask.question):
+        raise AskedTooOften(ask.question, ask.number)
+    # A budget composes questions in a fixed order.
+    later = {JOINT: (PAIRS, TRAIN), BUCKET_SUMS: (PAIRS, TRAIN), PAIRS: (TRAIN,)}.get(ask.question, ())
+    if session.guard is not None and any(session.guard.was_asked(question) for question in later):
+        raise OutOfTurn(ask.serial, own.store.last)
+    check_batch(route.terms, own.agreement.profile, cohort, len(own.members))
+    check_demands(own.policy, own.agreement.profile, cohort, len(own.members))
+    return Answering(session, ask, query, cohort, route)
 
 
 def _about(own: PartyState, ask: wire.Ask) -> State:
@@ -124,8 +119,6 @@ def _enter_unbounded(own: PartyState) -> None:
 
 @dataclass
 class Answering:
-    """One question that was checked, and its answer."""
-
     session: JoinedSession
     ask: wire.Ask
     query: Query
@@ -221,8 +214,16 @@ class Answering:
             own.store.lineage = self.question_digest()
         own.store.last = own.store.after = ask.serial
         parcels = self._send(vector, context)
-        with own.failure_log.logged():
-            self._record(clipped, sum(map(len, parcels)))
+        with own.failure_log.logged():  # this party's record of the round, and its memory where the coordinator keeps its state
+            own.failure_log.lost(ask.serial, ask.question, clipped.lost)
+            own.failure_log.rows_failed(clipped.failures)
+            documents, loss = clipped.documents, clipped.loss
+            if self.session.guard is not None:  # how many took part stays unknown, even here: the amplification rests on it
+                documents, loss = 0, float("nan")
+            row = (ask.serial, ask.question, ask.number, documents, loss, sum(map(len, parcels)))
+            own.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?)", *row)
+            if ask.keep and own.learner is None:
+                own.store.keep_memory(ask.serial)
         return parcels
 
     def _paid_question(self, asked: bytes, *, given_once: bool) -> PaidQuestion | None:
@@ -296,15 +297,3 @@ class Answering:
         with self.own.failure_log.logged():
             self.own.watch.answered(self.ask.question, self.ask.number, self.ask.serial, sum(map(len, parcels)))
         return parcels
-
-    def _record(self, clipped: ClippedAnswer, sent: int) -> None:
-        """Writes this party's record of the round, and its memory where the coordinator keeps its state too."""
-        ask, own, documents, loss = self.ask, self.own, clipped.documents, clipped.loss
-        own.failure_log.lost(ask.serial, ask.question, clipped.lost)
-        own.failure_log.rows_failed(clipped.failures)
-        if self.session.guard is not None:  # how many took part stays unknown, even here: the amplification rests on it
-            documents, loss = 0, float("nan")
-        row = (ask.serial, ask.question, ask.number, documents, loss, sent)
-        own.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?)", *row)
-        if ask.keep and own.learner is None:
-            own.store.keep_memory(ask.serial)

@@ -50,7 +50,9 @@ def back_up(home: Path, file: Path, passphrase: Passphrase) -> int:
 
     Ledgers come last: the copy may know that an answer was paid for and not have it, which is refused, and never the reverse.
     """
-    _check_passphrase(home, passphrase)
+    request_in(home / KEYS)
+    if are_encrypted(home / KEYS):  # the copy has the same passphrase: nobody has to remember two
+        Keys.open(home / KEYS, passphrase)
     beside, ledgers = file.with_name(f"{file.name}.new"), home / "ledgers"
     try:
         with writing(beside) as stream:
@@ -95,30 +97,19 @@ def restore(file: Path, home: Path, passphrase: Passphrase) -> KeyRequest | None
                     _unpack(packed, member, beside, file)
             while opening.read(_PIECE):  # to the end, which says that nothing was cut off
                 pass
-        request = _with_new_identity(beside, passphrase)
+        request = None
+        if request_in(beside / KEYS).name != COORDINATOR:
+            used = passphrase if are_encrypted(beside / KEYS) else None
+            keys = Keys.open(beside / KEYS, used)
+            mark_restored(beside, keys)
+            shutil.rmtree(beside / KEYS / NEXT, ignore_errors=True)  # keys that waited for a roster when the copy was made
+            request = next_keys(beside, keys, Replacement(identity=True), used)
         sync(beside)
         beside.replace(home)
         sync(home.absolute().parent)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return request
-
-
-def _with_new_identity(home: Path, passphrase: Passphrase) -> KeyRequest | None:
-    if request_in(home / KEYS).name == COORDINATOR:
-        return None
-    used = passphrase if are_encrypted(home / KEYS) else None
-    keys = Keys.open(home / KEYS, used)
-    mark_restored(home, keys)
-    shutil.rmtree(home / KEYS / NEXT, ignore_errors=True)  # keys that waited for a roster when the copy was made
-    return next_keys(home, keys, Replacement(identity=True), used)
-
-
-def _check_passphrase(home: Path, passphrase: Passphrase) -> None:
-    """Where keys have a passphrase, the copy has the same: nobody has to remember two."""
-    request_in(home / KEYS)
-    if are_encrypted(home / KEYS):
-        Keys.open(home / KEYS, passphrase)
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
@@ -133,7 +124,8 @@ def _files(folder: Path) -> Iterator[Path]:
 def _pack(packed: tarfile.TarFile, path: Path, home: Path) -> int:
     """Puts one file into the copy; none if its owner has deleted it since. A database is copied as it is at one moment."""
     try:
-        _check_private(path)
+        if path.name != "roster.toml":  # the accepted roster is public, and its folder is closed
+            check_private(path)
         content = _database(path) if _is_database(path) else path.read_bytes()
     except FileNotFoundError:
         return 0
@@ -141,12 +133,6 @@ def _pack(packed: tarfile.TarFile, path: Path, home: Path) -> int:
     entry.size, entry.mode, entry.mtime = len(content), FILE, int(path.stat().st_mtime) if path.exists() else 0
     packed.addfile(entry, BytesIO(content))
     return 1
-
-
-def _check_private(path: Path) -> None:
-    """Refuses to copy what others may have changed. The accepted roster is public, and its folder is closed."""
-    if path.name != "roster.toml":
-        check_private(path)
 
 
 def _is_database(path: Path) -> bool:
@@ -204,13 +190,11 @@ class _Sealing:
 
     @classmethod
     def begun(cls, stream: BinaryIO, passphrase: Passphrase) -> _Sealing:
-        """Writes the head."""
         salt = OperatingSystem().bytes(_SALT)
         stream.write(MAGIC + salt)
         return cls(stream, _cipher(passphrase, salt), MAGIC + salt)
 
     def write(self, content: bytes) -> int:
-        """Takes content; a piece is written when more follows it."""
         self.waiting += content
         while len(self.waiting) > _PIECE:
             self._seal(bytes(self.waiting[:_PIECE]), last=False)
@@ -218,7 +202,6 @@ class _Sealing:
         return len(content)
 
     def end(self) -> None:
-        """Writes the last piece."""
         self._seal(bytes(self.waiting), last=True)
 
     def _seal(self, piece: bytes, *, last: bool) -> None:
@@ -240,14 +223,12 @@ class _Opening:
 
     @classmethod
     def begun(cls, stream: BufferedReader, file: Path, passphrase: Passphrase) -> _Opening:
-        """Reads the head."""
         head = stream.read(len(MAGIC) + _SALT)
         if not head.startswith(MAGIC) or len(head) != len(MAGIC) + _SALT:
             raise _damaged(file, "it does not begin as a copy of a home does")
         return cls(stream, file, _cipher(passphrase, head[len(MAGIC) :]), head)
 
     def read(self, size: int) -> bytes:
-        """Returns up to so many bytes; fewer at the end only."""
         while len(self.piece) < size and not self.last:
             self.piece += self._next()
         content, self.piece = self.piece[:size], self.piece[size:]

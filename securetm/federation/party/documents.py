@@ -11,18 +11,7 @@ from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.data_classes import dataclass, replace
 from securetm.federation.party.failure_log import FailureLog
-from securetm.federation.questions import (
-    BUCKET_SUMS,
-    BUCKETS,
-    COHERENCE,
-    FREQUENCIES,
-    HELD_OUT,
-    JOINT,
-    MARKS,
-    PAIRS,
-    TRAIN,
-    WORDS,
-)
+from securetm.federation.questions import BEFORE_WORDS, COHERENCE, FREQUENCIES, HELD_OUT, PAIRS, TRAIN
 from securetm.federation.refusal_errors import BadState
 from securetm.plans.agreement import Agreement
 
@@ -37,7 +26,6 @@ class PartyDocuments:
     held_out: Corpus | None = None
 
     def adopt(self, vocabulary: tuple[str, ...], agreement: Agreement) -> None:
-        """Reads the documents in the agreed words, and splits off the held-out ones."""
         whole = self.own.project(vocabulary)
         self.agreed = _with_words(whole)
         read = self.agreed if agreement.model.learns_words_only else whole
@@ -51,10 +39,10 @@ class PartyDocuments:
 
     def for_question(self, name: str) -> Corpus:
         """Returns the documents that this question reads."""
+        if name in BEFORE_WORDS:
+            return self.own
         in_agreed_words = {FREQUENCIES: self.agreed, COHERENCE: self.agreed, TRAIN: self.train, HELD_OUT: self.held_out}
-        in_agreed_words[PAIRS] = self.train  # held-out documents are never learned from
-        before_words = dict.fromkeys((WORDS, JOINT, BUCKETS, MARKS, BUCKET_SUMS), self.own)
-        documents = {**before_words, **in_agreed_words}[name]
+        documents = {**in_agreed_words, PAIRS: self.train}[name]  # held-out documents are never learned from
         if documents is None:
             raise BadState("no vocabulary has been agreed on")
         return documents

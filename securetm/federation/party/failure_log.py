@@ -29,8 +29,6 @@ class Failure:
 
 
 class FailureLog:
-    """The failures of a party, in its own store."""
-
     def __init__(self, store: PartyStore, told: Callable[[Failure], None]) -> None:
         self._store, self._told = store, told
 
@@ -43,24 +41,21 @@ class FailureLog:
             self.failed(failure)
 
     def failed(self, failure: Exception) -> None:
-        """Writes down one failure."""
-        advice = (
-            failure.advice()
-            if isinstance(failure, SecuretmError)
-            else " <- ".join(
-                f"{frame.filename}:{frame.lineno}" for frame in reversed(traceback.extract_tb(failure.__traceback__)[-3:])
-            )
-        )
-        written = Failure(**named(failure), advice=advice[:LONGEST_REASON])
-        self._store.note("failures", asdict(written))
-        self._told(written)
+        if isinstance(failure, SecuretmError):
+            advice = failure.advice()
+        else:
+            frames = reversed(traceback.extract_tb(failure.__traceback__)[-3:])
+            advice = " <- ".join(f"{frame.filename}:{frame.lineno}" for frame in frames)
+        self._write(Failure(**named(failure), advice=advice[:LONGEST_REASON]))
 
     def rows_failed(self, failures: Sequence[RowFailure]) -> None:
         """Writes down how rows failed that then counted as nothing."""
         for one in failures:
-            written = Failure(one.name, one.reason[:LONGEST_REASON], one.where[:LONGEST_REASON])
-            self._store.note("failures", asdict(written))
-            self._told(written)
+            self._write(Failure(one.name, one.reason[:LONGEST_REASON], one.where[:LONGEST_REASON]))
+
+    def _write(self, written: Failure) -> None:
+        self._store.note("failures", asdict(written))
+        self._told(written)
 
     def lost(self, serial: int, question: str, numbers: int) -> None:
         """Writes down how many rows and coordinates of an answer counted as nothing, because they failed or were not finite."""

@@ -219,7 +219,6 @@ def shown_words(own: PartyState, columns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _named(store: Store) -> dict[str, str]:
-    """The words of the columns, as the parties named them."""
     stored = store.get(_NAMES)
     return dict(json.loads(stored)) if stored else {}
 

@@ -45,14 +45,11 @@ class HomeStore(PartyStore):
         self._identity = identity
 
     def get(self, key: str) -> bytes | None:
-        """Returns the value that was put there; the identity is that of the party's keys."""
         return self._identity if key == IDENTITY else super().get(key)
 
 
 @dataclass(frozen=True)
 class PartyHome:
-    """The paths of one party's home, for one of its data sets."""
-
     path: Path
     party: str
     data_set: str  # the identity that the party gave its documents
@@ -67,12 +64,10 @@ class PartyHome:
 
     @property
     def data(self) -> Path:
-        """The folder of the data set."""
         return self.path / "data" / self.data_set
 
     @property
     def ledgers(self) -> Path:
-        """The folder of all ledgers of this party."""
         return self.path / "ledgers"
 
     def secret_of_names(self) -> bytes:

@@ -23,7 +23,7 @@ from securetm.credentials.diagnosis import check_own, now_utc, said_of_build
 from securetm.credentials.homes import KEYS, check_accepted
 from securetm.credentials.keys import Keys, Passphrase
 from securetm.credentials.roster import FederationRoster, read_roster
-from securetm.data_classes import dataclass, field, replace
+from securetm.data_classes import dataclass, field
 from securetm.entropy import OperatingSystem
 from securetm.errors import BadSetting, Failed, SecuretmError, named_in
 from securetm.federation.budget.ledgers import LedgersOfDocuments, own_budget, runs_in
@@ -102,30 +102,27 @@ class Joining:
         return units_of(self.corpus, self.agreement.unit) + others
 
     def facts(self) -> dict[str, Any]:
-        """What a report says of the run, besides what came of it."""
-        agreement = self.agreement
-        named = {"party": self.file.name, "federation": self.roster.federation, "data_set": self.home.data_set}
-        named |= {"profile": agreement.profile.name, "profile_digest": agreement.profile.digest.hex()}
         return {
-            **named,
+            "party": self.file.name,
+            "federation": self.roster.federation,
+            "data_set": self.home.data_set,
+            "profile": self.agreement.profile.name,
+            "profile_digest": self.agreement.profile.digest.hex(),
             "members": list(self.roster.members),
-            "agreement": agreement.digest.hex(),
+            "agreement": self.agreement.digest.hex(),
             "roster": self.roster.digest.hex(),
             "run": self.run_name,
         }
 
     def party(self, watch: PartyWatch, engine: Engine = IN_PROCESS) -> Party:
         """Opens the party's stores and its ledger. From now on nobody else may. The engine computes its answers."""
-        identity, members = self.keys.identity, self.roster.members
         self.home.check_one_data_set(self.agreement)
         others = self.home.others() if self.agreement.budget is not None else None
         ledger, tag = self._ledger(others)
-        store = self.home.store(self.agreement, identity, self.corpus)
-        budgeted = ledger, others, self.run_name
-        keys = dict(self.roster.keys)
-        made = Party(self.file.name, members, self.agreement, self.corpus, store, OperatingSystem(), keys, *budgeted)
-        told = dict(self.roster.holds)
-        return replace(made, policy=self.file.policy, holds=told, ledger_tag=tag, watch=watch, engine=engine)
+        store = self.home.store(self.agreement, self.keys.identity, self.corpus)
+        own = self.file.name, self.roster.members, self.agreement, self.corpus, store, OperatingSystem(), dict(self.roster.keys)
+        budgeted, holds = (ledger, others, self.run_name), dict(self.roster.holds)
+        return Party(*own, *budgeted, policy=self.file.policy, holds=holds, ledger_tag=tag, watch=watch, engine=engine)
 
     def ledgers(self) -> list[Path]:
         """The ledgers that these documents have so far. None is made."""
@@ -139,9 +136,7 @@ class Joining:
     def spent(self) -> dict[str, Any] | None:
         """What the ledger says now; None where there is none. It may be called while another thread charges it."""
         found = self.ledgers()
-        if not found:
-            return None
-        return spent(found[-1], self.run_name, self.agreement)
+        return spent(found[-1], self.run_name, self.agreement) if found else None
 
     def _ledger(self, others: SqliteStore | None) -> tuple[Ledger, bytes]:
         """Opens the ledger of the documents, under a budget with the one that its owner gave the data set."""
@@ -218,9 +213,8 @@ def check_policy(file: PartyFile, agreement: Agreement, roster: FederationRoster
     """Refuses a plan or a roster that the party's own policy does not allow. No document is read."""
     policy, profile, model = file.policy, agreement.profile, agreement.plan.model.name
     if not policy.allows_profile(profile.name, profile.digest):
-        raise NotAllowedHere(
-            "Profile", "profile", f"{profile.name} ({profile.digest.hex()})", "plan", ", ".join(policy.profiles)
-        )
+        allowed = ", ".join(policy.profiles)
+        raise NotAllowedHere("Profile", "profile", f"{profile.name} ({profile.digest.hex()})", "plan", allowed)
     if not policy.allows_model(model):
         raise NotAllowedHere("Model", "model", model, "plan", ", ".join(policy.models))
     stops_by = (HELD_OUT,) if agreement.plan.training.stop == HELD_OUT else ()
@@ -262,9 +256,8 @@ def _check_roster(policy: PolicyChoice, agreement: Agreement, roster: Federation
         raise NotAllowedHere("Parties", "a sum over", few, "plan or roster", f"{policy.least_parties} and more")
     documents = sum(documents_held(agreement.profile, roster.members, roster.holds).values())
     if documents < policy.least_documents:
-        raise NotAllowedHere(
-            "Parties", "a sum over", counted(documents, "document"), "roster", f"{policy.least_documents} and more"
-        )
+        held = counted(documents, "document")
+        raise NotAllowedHere("Parties", "a sum over", held, "roster", f"{policy.least_documents} and more")
     if not policy.allows_coordinator(shown):
         allowed = ", ".join(policy.coordinators)
         raise NotAllowedHere("Coordinator", "a coordinator with the fingerprint", shown, "roster", allowed)
@@ -312,11 +305,8 @@ def check_accepted_inputs(agreement: Agreement, policy: PolicyChoice, home: Path
         if not (built_in or _is_own(one, home) or accepted_as(one) in policy.inputs):
             says = "the plan says that it is" if one.declared else "it says of itself that it is"
             problem = f"rests on somebody's word: {says} {one.origin.in_words()}"
-            not_in = (
-                " and if your documents took part in none of its runs that your ledgers do not hold"
-                if one.origin.entries
-                else ""
-            )
+            kept = " and if your documents took part in none of its runs that your ledgers do not hold"
+            not_in = kept if one.origin.entries else ""
             instead = f'if you believe it{not_in}, write inputs = ["{accepted_as(one)}"] under [policy] of PARTY.toml'
             raise BadSetting("[origins]", one.setting, repr(one.shown), problem, instead=instead)
 
@@ -335,13 +325,8 @@ def check_most_epsilon(agreement: Agreement, policy: PolicyChoice, runs: Collect
     before = before_in_ledger(agreement, runs).epsilon
     epsilon = before + (agreement.budget.epsilon if agreement.budget else 0.0)
     if before and 0 < policy.most_epsilon < epsilon:
-        raise NotAllowedHere(
-            "Epsilon",
-            "epsilon =",
-            upward(epsilon),
-            "plan with what it starts from",
-            f"{downward(policy.most_epsilon)} and less",
-        )
+        asked = "Epsilon", "epsilon =", upward(epsilon)
+        raise NotAllowedHere(*asked, "plan with what it starts from", f"{downward(policy.most_epsilon)} and less")
 
 
 def _is_own(one: StartingInput, home: Path) -> bool:

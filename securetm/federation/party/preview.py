@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
-from securetm.accounting.spends import Spend
 from securetm.answers.route import compile_route
 from securetm.federation.budget.prices import bill_of
 from securetm.federation.origins import before_in_ledger
@@ -73,19 +72,15 @@ def preview(joining: Joining) -> dict[str, Any]:
 def questions_of(agreement: Agreement, joining: Joining) -> Iterator[dict[str, Any]]:
     """Each question that the plan asks, in its order: how often at most, and the longest message of an answer, in bytes."""
     questions, profile, members = Questions(agreement, agreement.longest_list), agreement.profile, joining.roster.members
+    seen_by = _NOISED if profile.budget is not None else _CLEAR
+    if profile.aggregation.channel == "sealed":
+        seen_by = _BY_PARTIES if profile.aggregation.opened_by == "parties" else _SEALED
     for name, about in asked_in_run(questions, joining.file.name):
         terms = compile_route(questions.make(name, about).terms, profile, cohort_of(profile, members)).terms
         longest = profile.aggregation.longest(len(members), 0, terms)[0]
         allowed = joining.file.policy.allows_question(name)
         asked = {"question": name, "what": _WHAT[name], "times": questions.times(name)}
-        yield {**asked, "bytes": longest, "seen_by": _seen_by(agreement), "allowed": allowed}
-
-
-def _seen_by(agreement: Agreement) -> str:
-    profile = agreement.profile
-    if profile.aggregation.channel == "sealed":
-        return _BY_PARTIES if profile.aggregation.opened_by == "parties" else _SEALED
-    return _NOISED if profile.budget is not None else _CLEAR
+        yield {**asked, "bytes": longest, "seen_by": seen_by, "allowed": allowed}
 
 
 def cost(joining: Joining) -> dict[str, Any] | None:
@@ -96,11 +91,14 @@ def cost(joining: Joining) -> dict[str, Any] | None:
         return None
     spends = bill_of(agreement, len(joining.roster.members)).spends()
     whole, ledgers = total(spends, ALONE * budget.delta), joining.ledgers()
-    before, own = 0.0, joining.file.privacy.budget(budget)
+    before, own, left = 0.0, joining.file.privacy.budget(budget), []
     for path in ledgers:
         with Ledger.read(path) as ledger:
             before = max(before, ledger.spent().epsilon)
-            own = joining.file.privacy.budget(ledger.budget) if ledger.has_budget else own
+            if ledger.has_budget:
+                own = joining.file.privacy.budget(ledger.budget)
+                if spends:
+                    left.append(ledger.remaining(joining.run_name, spends[-1], spends[-1].count))
     planned = {"epsilon": whole.epsilon, "delta": budget.delta}
     return {
         "unit": budget.unit.value,
@@ -109,19 +107,6 @@ def cost(joining: Joining) -> dict[str, Any] | None:
         "unbounded_because": next((one.unbounded_because for one in map(all_runs, ledgers) if one and one.because), None),
         "budget": own.epsilon,
         "left_before": max(0.0, own.epsilon - before),
-        "answers_that_fit": _fitting(joining, spends),
+        "answers_that_fit": min(left, default=None),  # None: no ledger says yet
         "answers": sum(spend.count for spend in spends),
     }
-
-
-def _fitting(joining: Joining, spends: Sequence[Spend]) -> int | None:
-    """Returns how many answers of the training the ledger still admits; None where there is no ledger yet."""
-    ledgers = joining.ledgers()
-    if not ledgers or not spends:
-        return None
-    left = []
-    for path in ledgers:
-        with Ledger.read(path) as ledger:
-            if ledger.has_budget:
-                left.append(ledger.remaining(joining.run_name, spends[-1], spends[-1].count))
-    return min(left, default=None)

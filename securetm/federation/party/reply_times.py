@@ -38,11 +38,9 @@ class SystemClock:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def now(self) -> float:
-        """Returns seconds that never go back."""
         return time.monotonic()
 
     def wait(self, seconds: float) -> None:
-        """Waits so long, or until it is stopped."""
         self.stopped.wait(max(0.0, seconds))
 
 
@@ -67,13 +65,12 @@ class PacedParty:
     overruns: int = 0  # answers that took longer than the interval
 
     def __post_init__(self) -> None:
-        self.party = replace(self.party, clock=self.clock.now)
+        self.party.clock = self.clock.now
         kept = self.party.store.get(KEPT_AS)
         self.interval = float(kept) if kept is not None else None
 
     @property
     def most_bytes(self) -> int:
-        """The bytes of the longest message that it reads now. A carrier need not read more."""
         return self.party.most_bytes
 
     def handle(self, message: bytes) -> bytes | memoryview:
@@ -90,7 +87,6 @@ class PacedParty:
         return reply
 
     def close(self) -> None:
-        """Closes the party's files."""
         self.party.close()
 
     def _prepare(self) -> None:
@@ -103,7 +99,7 @@ class PacedParty:
             each = bill.round or bill.once
             assert each is not None  # what is admitted under a budget is noised
             party.session.guard.look_ahead(each, bill.rounds)
-        if self.party.heard == _ADOPT and self.longest is None:
+        if party.heard == _ADOPT and self.longest is None:
             self.longest = longest_answer(party)
 
     def _leaves(self, took: float) -> float:

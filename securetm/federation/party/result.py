@@ -41,6 +41,9 @@ def keep_result(party: Party, facts: Mapping[str, Any]) -> dict[str, Any]:
         if rounds:
             figures = judge(party.agreement.model, state, party.documents, party.agreement.plan.seed)
             party.store.keep_figures("shared", figures)
+    finite = {name: value for name, value in party.store.kept_figures("shared").items() if math.isfinite(value)}
+    counted = "SELECT {0}, COUNT(*) FROM {1} GROUP BY {0}"
+    told = {"answered": ("question", "rounds"), "refused": ("name", "refusals"), "failures": ("name", "failures")}
     report = {
         "version": VERSION,
         "software": __version__,
@@ -49,25 +52,16 @@ def keep_result(party: Party, facts: Mapping[str, Any]) -> dict[str, Any]:
         "model": party.agreement.plan.model.name,
         "topics": named_topics(party.agreement.model.topics(state), words) if state else [],
         "moved": moved_since(party.agreement, state, words),
-        **what_was_told(party),
-    }
-    report |= {
+        **{what: dict(party.store.rows(counted.format(*of))) for what, of in told.items()},
         "spent": spent(party.ledger.path, party.run, party.agreement) if party.ledger is not None else None,
         "origins": facts_of(party.agreement, product_of(party.agreement, party.run, party.members)),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        "quality": finite,
+        "directory": str(folder),
+        "plan": _plan_with_own_words(party.agreement, folder),
     }
-    finite = {name: value for name, value in party.store.kept_figures("shared").items() if math.isfinite(value)}
-    report |= {"quality": finite, "directory": str(folder), "plan": _plan_with_own_words(party.agreement, folder)}
     write_json(folder / REPORT, report)
     return report
-
-
-def what_was_told(party: Party) -> dict[str, Any]:
-    """Returns how often each question was answered, and how often each refusal was sent."""
-    answered = party.store.rows("SELECT question, COUNT(*) FROM rounds GROUP BY question")
-    refused = party.store.rows("SELECT name, COUNT(*) FROM refusals GROUP BY name")
-    failed = party.store.rows("SELECT name, COUNT(*) FROM failures GROUP BY name")
-    return {"answered": dict(answered), "refused": dict(refused), "failures": dict(failed)}
 
 
 def spent(path: Path, run: str, agreement: Agreement) -> dict[str, Any] | None:

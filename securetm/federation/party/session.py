@@ -83,22 +83,18 @@ class JoinedSession:
         if self.open_exchange is None or self.open_exchange[0] != forward.round_id:
             raise UnknownRound(forward.round_id.hex()[:16])
         parcels = _to_coordinator(self.open_exchange[1].receive(COORDINATOR, forward.parcel))
-        if self.awaited is not None and self.awaited.ask.round_id == forward.round_id:
-            # The parties learn from a total that the coordinator may not see, so no failure shows in the reply.
-            with self.own.failure_log.logged(), np.errstate(all="ignore"):
-                self._learn(self.awaited)
-        return parcels
-
-    def _learn(self, awaited: Awaited) -> None:
-        """Updates the party's own copy of the model, where the parties open the sum. It sends nothing."""
-        learner, ask = self.own.learner, awaited.ask
-        if learner is None:
-            return
+        learner, awaited = self.own.learner, self.awaited
+        if learner is None or awaited is None or awaited.ask.round_id != forward.round_id:
+            return parcels
         self.awaited = None  # also if it does not open: a refusal of the next question would tell of the key and the content
-        with self.own.failure_log.logged():
-            learner.learn(ask.question, awaited.route.opened(self.aggregation.answer(ask.round_id), awaited.context))
-        if ask.keep:
-            self.own.store.keep_memory(ask.serial, learner.remember(self.own.store.memory))
+        # The parties learn from a total that the coordinator may not see, so no failure shows in the reply.
+        with self.own.failure_log.logged(), np.errstate(all="ignore"):
+            with self.own.failure_log.logged():
+                opened = awaited.route.opened(self.aggregation.answer(forward.round_id), awaited.context)
+                learner.learn(awaited.ask.question, opened)
+            if awaited.ask.keep:
+                self.own.store.keep_memory(awaited.ask.serial, learner.remember(self.own.store.memory))
+        return parcels
 
 
 def _to_coordinator(parcels: Sequence[Parcel]) -> tuple[Message, ...]:

@@ -5,6 +5,7 @@ It is checked when the party starts, against the party's own files alone.
 
 from __future__ import annotations
 
+import struct
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,10 +14,10 @@ import numpy as np
 
 from securetm.accounting.ledger import Ledger
 from securetm.answers.block_answers import IN_PROCESS
-from securetm.contracts import IN_MEMORY, Answer, Array, Engine, Entropy, Keeping, Memory, State
+from securetm.contracts import IN_MEMORY, Answer, Array, Engine, Entropy, Keeping, Memory, State, Store
 from securetm.corpus.corpus import Corpus
 from securetm.data_classes import dataclass, field
-from securetm.errors import Mistake, Refused
+from securetm.errors import Failed, Mistake, Refused
 from securetm.federation.budget.witness import TAG
 from securetm.federation.document_minimum import (
     by_shard,
@@ -30,7 +31,6 @@ from securetm.federation.document_minimum import (
 from securetm.federation.limits import RequestLimits
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.failure_log import Failure, FailureLog
-from securetm.federation.party.kept_noise import KeptNoise
 from securetm.federation.party_store import PartyStore
 from securetm.federation.questions import HELD_OUT, MARKS, TRAIN, WORDS_KEY, Diverged, Questions, is_finite
 from securetm.federation.refusal_errors import BadState
@@ -43,6 +43,8 @@ from securetm.plans.party_file import PolicyChoice
 
 _MINE = "learned/"  # in the party's memory, beside what its model remembers
 _ROUNDS = "rounds learned"
+_PAID = struct.Struct(">32sQ32s")  # which ledger, how many entries it had, and the digest that commits to them
+_DRAWN = "drawn once: "  # in the store, beside what the party signed of other ledgers
 
 
 class PartyWatch:
@@ -114,11 +116,43 @@ class PartyState:
         return self.store.keeping(f"{serial:08d}-{round_id.hex()[:16]}", self.entropy)
 
     def close(self) -> None:
-        """Closes this party's files."""
         self.store.close()
         for opened in (self.ledger, self.others):
             if opened is not None:
                 opened.close()
+
+
+@dataclass
+class KeptNoise:
+    """A lasting store (contracts.RoundContext) that takes and returns only noise that this ledger paid for."""
+
+    store: Store
+    ledger: Ledger
+    paid: bool = False  # whether the answer under way was charged for noise that is drawn once
+
+    def get(self, key: str) -> bytes | None:
+        """Returns what was drawn under that name. Refuses if the ledger was put back to before the payment."""
+        stored = self.store.get(self._name(key))
+        if stored is None:
+            return None
+        ledger, count, head = _PAID.unpack(stored[: _PAID.size])
+        if ledger != self.ledger.identity:  # another ledger paid for it
+            return None
+        self.ledger.check_against(count, head)
+        return stored[_PAID.size :]
+
+    def put(self, key: str, value: bytes) -> None:
+        """Writes the noise to disk before it returns, bound to the entry that paid for it."""
+        if not self.paid:
+            raise Failed(
+                "noise was to be drawn before it was charged",
+                hint="a mechanism that draws once must remember what it drew, for the documents that reach it",
+            )
+        count, head = self.ledger.head
+        self.store.put(self._name(key), _PAID.pack(self.ledger.identity, count, head) + value)
+
+    def _name(self, key: str) -> str:
+        return f"{_DRAWN}{self.ledger.identity.hex()} {key}"
 
 
 @dataclass

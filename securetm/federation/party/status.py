@@ -61,7 +61,6 @@ class JoinStatus(PartyWatch, NetworkEvents):
     # ---- what the party tells
 
     def answered(self, question: str, number: int, serial: int, sent: int) -> None:
-        """The first messages of an answer are ready."""
         with self._lock:
             if question == "train" and not self.answers[question]:
                 self.began_at = number
@@ -71,7 +70,6 @@ class JoinStatus(PartyWatch, NetworkEvents):
         self.tell("answered", {"question": question, "number": number, "round": serial, "bytes": sent})
 
     def refuses(self, refusal: Refused) -> None:
-        """The party refused a message. The coordinator is told the name alone."""
         self._trouble("refused", type(refusal).__name__, str(refusal), refusal.advice())
 
     def failed(self, failure: Failure) -> None:
@@ -87,26 +85,22 @@ class JoinStatus(PartyWatch, NetworkEvents):
     # ---- what the network tells
 
     def refused(self, party: str, reason: str) -> None:  # noqa: ARG002 - there is one other end
-        """There is no connection, and why."""
         with self._lock:
             new, self.why_not, self.connected_to = reason != self.why_not, reason, ""
         if new:  # a coordinator that is away is dialed again and again
             self.tell("not_connected", {"reason": reason})
 
     def connected(self, party: str) -> None:
-        """A connection is open, and both ends have proved who they are."""
         with self._lock:
             self.connected_to, self.why_not = party, ""
         self.tell("connected", {"to": party})
 
     def lost(self, party: str, reason: str) -> None:
-        """The connection has ended."""
         with self._lock:
             self.connected_to, self.why_not = "", reason
         self.tell("lost", {"to": party, "reason": reason})
 
     def carried(self, party: str, received: int, sent: int) -> None:  # noqa: ARG002 - there is one other end
-        """A message is whole."""
         with self._lock:
             self.bytes_down, self.bytes_up = self.bytes_down + received, self.bytes_up + sent
 

@@ -14,12 +14,10 @@ from securetm.contracts import Answer, Unit
 from securetm.federation.party.documents import PartyDocuments, read_documents
 from securetm.federation.party.hidden_words import check_columns, in_columns
 from securetm.federation.party.state import PartyState
-from securetm.federation.party_store import PartyStore
 from securetm.federation.questions import MOST_CANDIDATES, TRAIN
 from securetm.federation.refusal_errors import BadState, WrongAgreement
 from securetm.federation.wire import wire
 from securetm.models.questions.words import merge_words
-from securetm.plans.agreement import Agreement
 from securetm.plans.profiles import BLIND
 from securetm.sessions.identities import COORDINATOR
 from securetm.settings import digest
@@ -33,7 +31,15 @@ def agreed(adopt: wire.Adopt, own: PartyState) -> tuple[str, ...]:
     Candidates may be rare words of others: they are kept until there is a list, which must be some of them; then only a hash.
     """
     agreement, public = own.agreement, own.agreement.words
-    _check_length(adopt, agreement)
+    lines = adopt.words.count(b"\n") + 1  # bounded before words are made of the bytes: they take far more memory
+    if adopt.candidates and agreement.plan.vocabulary.source != "union":
+        raise BadState("the plan asks for no candidates")
+    if public is not None and lines > len(public):
+        raise WrongAgreement("vocabulary")
+    if adopt.candidates and lines > MOST_CANDIDATES:
+        raise BadState("there are more candidates than are counted")
+    if not adopt.candidates and public is None and lines > len(agreement.longest_list):
+        raise BadState("the list is longer than the plan says")
     words = merge_words(Answer(None, {COORDINATOR: {"words": np.frombuffer(adopt.words, np.int8)}}))
     if not words:
         raise BadState("there is no word in the list")
@@ -43,8 +49,18 @@ def agreed(adopt: wire.Adopt, own: PartyState) -> tuple[str, ...]:
         raise WrongAgreement("vocabulary")
     if agreement.plan.vocabulary.source == BLIND:
         check_columns(words, own)
-    hold = _hold_candidates if adopt.candidates else _hold_list
-    hold(words, digest(list(words)), own.store)
+    named, store = digest(list(words)), own.store
+    if adopt.candidates:
+        if not store.held_list(CANDIDATES) and not store.held_list(LIST):  # before their hash: no hash is without its words
+            store.put(CANDIDATES, "\n".join(words).encode())
+        store.hold_list(CANDIDATES, named)
+        return words
+    # Words that were not counted are refused, in whichever session that was.
+    counted = store.get(CANDIDATES) if store.held_list(CANDIDATES) and not store.held_list(LIST) else None
+    if counted is not None and not set(words) <= set(counted.decode().split("\n")):
+        raise BadState("the list has words that were not counted")
+    store.hold_list(LIST, named)
+    store.drop(CANDIDATES)
     return words
 
 
@@ -77,32 +93,3 @@ def read_in_words(own: PartyState, words: tuple[str, ...]) -> PartyDocuments:
         with own.failure_log.logged():
             corpus = in_columns(own.corpus, own, words)
     return replace(read_documents(words, corpus, own.agreement, own.failure_log), own=own.corpus)
-
-
-def _check_length(adopt: wire.Adopt, agreement: Agreement) -> None:
-    """Refuses a list that is too long, before words are made of its bytes: they take far more memory."""
-    lines, public = adopt.words.count(b"\n") + 1, agreement.words
-    if adopt.candidates and agreement.plan.vocabulary.source != "union":
-        raise BadState("the plan asks for no candidates")
-    if public is not None and lines > len(public):
-        raise WrongAgreement("vocabulary")
-    if adopt.candidates and lines > MOST_CANDIDATES:
-        raise BadState("there are more candidates than are counted")
-    if not adopt.candidates and public is None and lines > len(agreement.longest_list):
-        raise BadState("the list is longer than the plan says")
-
-
-def _hold_candidates(words: tuple[str, ...], named: bytes, store: PartyStore) -> None:
-    """Writes the candidates before their hash, so that no hash is without its words."""
-    if not store.held_list(CANDIDATES) and not store.held_list(LIST):
-        store.put(CANDIDATES, "\n".join(words).encode())
-    store.hold_list(CANDIDATES, named)
-
-
-def _hold_list(words: tuple[str, ...], named: bytes, store: PartyStore) -> None:
-    """Refuses a list with words that were not counted, in whichever session that was."""
-    counted = store.get(CANDIDATES) if store.held_list(CANDIDATES) and not store.held_list(LIST) else None
-    if counted is not None and not set(words) <= set(counted.decode().split("\n")):
-        raise BadState("the list has words that were not counted")
-    store.hold_list(LIST, named)
-    store.drop(CANDIDATES)

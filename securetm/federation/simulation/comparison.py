@@ -17,14 +17,7 @@ from securetm.data_classes import dataclass, replace
 from securetm.federation.coordinator.coordinator import Trained
 from securetm.federation.folder import RunFolder
 from securetm.federation.origins import Beginning
-from securetm.federation.party.alone import (
-    adapt,
-    held_out_likelihood,
-    judge,
-    prevalence,
-    rounds_of_adapting,
-    train_alone,
-)
+from securetm.federation.party.alone import adapt, held_out_likelihood, judge, prevalence, rounds_of_adapting, train_alone
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.party import Party
 from securetm.federation.questions import COHERENCE, TOP_WORDS, TRAIN
@@ -64,17 +57,6 @@ def judged(parties: Sequence[Predicted], vocabulary: int) -> dict[str, Any]:
     interval = {name: _finite(value) for name, value in zip(("value", "low", "high"), gain, strict=True)}
     baseline = {**facts, "gain": {**interval, "unit": "nats per word"}, "worse_than_uniform": not guess[2] >= 0}
     return {"useful": _verdict(gain, int((words > 0).sum())), "baseline": baseline}
-
-
-def of_whole_texts(useful: dict[str, Any]) -> dict[str, Any]:
-    """Returns the verdict on a model that reads embeddings: these were made of whole texts, unseen words included.
-
-    Its perplexity is too low to say that the model is of use. Where it is no better even so, the model is of no use.
-    """
-    if useful["baseline"] is None:
-        return useful
-    verdict = None if useful["useful"] else useful["useful"]
-    return {"useful": verdict, "baseline": {**useful["baseline"], "from_whole_texts": True}}
 
 
 _SAME_WORDS = 0.1  # of topics' top words, so few of which are different that the topics say the same
@@ -152,7 +134,6 @@ class _Sampled:
     drawn: bool  # whether anything was left out
 
     def likelihood(self, model: TopicModel, state: State) -> tuple[Array, Array]:
-        """Returns the log-likelihood of the unseen half of each held-out document, and how many words it has."""
         return held_out_likelihood(model, state, self.documents, self.party.agreement.plan.seed)
 
 
@@ -163,7 +144,8 @@ def compare(
     parties = [make(folder, name) for name in folder.members]
     for party in parties:
         party.documents.adopt(trained.vocabulary, folder.agreement)
-    sampled = [_sampled(party, _judged_each(parties)) for party in parties]
+    judged_each = max(1, MOST_JUDGED // max(len(parties), 1))
+    sampled = [_sampled(party, judged_each) for party in parties]
     alone = alone and trained.rounds > 0
     begun = time.perf_counter()
     states = _all_alone(folder, sampled, trained, stages) if alone else {}
@@ -188,22 +170,21 @@ def compare(
         "made": alone,
         "sampled": any(one.drawn for one in sampled),
         "training_documents": MOST_TRAINED,
-        "judged_documents": _judged_each(parties),
+        "judged_documents": judged_each,
         "seconds": round(time.perf_counter() - begun, 2),
     }
     shared, useful = _shared_everywhere(trained, sampled)
     spread = diversity(top_words(folder.agreement.model.topics(trained.state), 25))
     useful = weighed(useful, spread, told["documents"])
     began = Beginning.under(folder.agreement, trained.vocabulary)
-    control = None if began.control is None else _control(trained, began.control, sampled)
+    control = None
+    if began.control is not None:  # topics that no document made, judged as the shared model is
+        figures, _ = _shared_everywhere(replace(trained, state=began.control), sampled)
+        topics = folder.agreement.model.topics(began.control)
+        control = {**figures, "diversity": float(diversity(top_words(topics, 25)))}
     for party in parties:
         party.close()
     return Comparison(shared, began, {**told, **useful, "control": control})
-
-
-def _judged_each(parties: Sequence[Party]) -> int:
-    """Returns how many held-out documents of each party are judged at most."""
-    return max(1, MOST_JUDGED // max(len(parties), 1))
 
 
 def _sampled(party: Party, most_judged: int) -> _Sampled:
@@ -267,7 +248,6 @@ def _all_adapted(
 
 
 def _after(place: int, stages: Stages) -> Callable[[int, int], None]:
-    """Reports steps that are counted from where the stage stood before this party."""
     return lambda done, total: stages.step(place * total + done)
 
 
@@ -287,7 +267,6 @@ def _figures(folder: RunFolder, one: _Sampled, shared: State) -> tuple[dict[str,
 
 
 def _everywhere(model: TopicModel, state: State, everywhere: Sequence[_Sampled]) -> dict[str, float]:
-    """Judges a model on the held-out documents of all parties."""
     found, words = zip(*(other.likelihood(model, state) for other in everywhere), strict=True)
     weights = [np.full(len(part), other.judged) for part, other in zip(words, everywhere, strict=True)]
     ends = mean_per_word(*map(np.concatenate, (found, words, weights)))
@@ -303,22 +282,17 @@ def _shared_everywhere(trained: Trained, sampled: Sequence[_Sampled]) -> tuple[d
     useful = judged([_predicted(trained.state, one, alone) for one in sampled], len(trained.vocabulary))
     if not trained.rounds:
         useful = {**useful, "useful": False}
-    if sampled[0].party.agreement.model.embedding_size:
-        useful = of_whole_texts(useful)
+    if sampled[0].party.agreement.model.embedding_size and useful["baseline"] is not None:
+        # Embeddings were made of whole texts, unseen words included, so the perplexity is too low to say that the model is of
+        # use. Where it is no better even so, the model is of no use.
+        verdict = None if useful["useful"] else useful["useful"]
+        useful = {"useful": verdict, "baseline": {**useful["baseline"], "from_whole_texts": True}}
     held_out = (useful["baseline"] or {}).get("model")
     npmi = float(np.mean(npmi_everywhere(top, (one.party.documents.for_question(COHERENCE) for one in sampled))))
     return {"npmi": npmi, "held_out": float("nan") if held_out is None else held_out}, useful
 
 
-def _control(trained: Trained, state: State, sampled: Sequence[_Sampled]) -> dict[str, float]:
-    """Judges topics that no document made, as the shared model is judged."""
-    topics = sampled[0].party.agreement.model.topics(state)
-    figures, _ = _shared_everywhere(replace(trained, state=state), sampled)
-    return {**figures, "diversity": float(diversity(top_words(topics, 25)))}
-
-
 def _predicted(state: State, one: _Sampled, alone: Any) -> Predicted:
-    """Returns how well the shared model and the word frequencies predict the unseen half of each held-out document."""
     found, words = one.likelihood(one.party.agreement.model, state)
     assert one.documents.held_out is not None
     unseen = one.documents.held_out.halves(one.party.agreement.plan.seed)[1]

@@ -20,7 +20,7 @@ from securetm.contracts import Engine
 from securetm.corpus.corpus import Corpus
 from securetm.data_classes import dataclass, field, replace
 from securetm.entropy import OperatingSystem
-from securetm.errors import Failed, SecuretmError
+from securetm.errors import Failed
 from securetm.federation.budget.ledgers import own_budget
 from securetm.federation.coordinator.coordinator import Coordinator, Trained, coordinator_of
 from securetm.federation.coordinator.rounds import Attendance, NoBudgetLeft
@@ -104,12 +104,15 @@ def make_party(folder: RunFolder, name: str, engine: Engine = IN_PROCESS) -> Par
     _one_thread()
     # Not synced: all parties share this machine's disk, and a run that lost its power begins a new session with new keys.
     store, corpus = PartyStore(folder.party(name), synced=False), documents_of(folder, name)
-    party = Party(name, folder.members, folder.agreement, corpus, store, OperatingSystem(), folder.keys, *_ledger(folder, name))
-    return replace(party, run=folder.name, simulated=True, engine=engine)
+    # The ledger, and what the party signed of the others' under a budget, outlive the run.
+    budget, path = folder.agreement.budget, folder.ledger(name)
+    others = SqliteStore(path.with_suffix(".others"), COMMON) if budget is not None else None
+    ledger = Ledger.open(path, name, own_budget(path, budget))
+    own = name, folder.members, folder.agreement, corpus, store, OperatingSystem(), folder.keys, ledger, others
+    return Party(*own, folder.name, simulated=True, engine=engine)
 
 
 def documents_of(folder: RunFolder, name: str) -> Corpus:
-    """Reads a party's documents from its own folder."""
     check(folder.path, folder.documents(name))
     check_private(folder.documents(name))
     return Corpus.load(folder.documents(name))
@@ -119,13 +122,6 @@ def _one_thread() -> None:
     """Limits torch to one thread: two threads on busy cores are many times slower than one."""
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
-
-
-def _ledger(folder: RunFolder, name: str) -> tuple[Ledger, SqliteStore | None]:
-    """Opens the party's ledger, and the store of what it signed of the others' under a budget. Both outlive the run."""
-    budget, path = folder.agreement.budget, folder.ledger(name)
-    others = SqliteStore(path.with_suffix(".others"), COMMON) if budget is not None else None
-    return Ledger.open(path, name, own_budget(path, budget)), others
 
 
 # ---- the federation itself -----------------------------------------------------------------------------------------
@@ -213,15 +209,12 @@ class InProcess:
     parties: Mapping[str, Party]
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:  # noqa: ARG002 - it is in memory already
-        """Asks every party when its reply is wanted."""
         return ((name, self.parties[name].handle(message)) for name, message in requests.items())
 
     def present(self) -> frozenset[str]:
-        """Returns all parties."""
         return frozenset(self.parties)
 
     def close(self) -> None:
-        """Closes the parties' stores."""
         for party in self.parties.values():
             party.close()
 
@@ -277,7 +270,6 @@ class Workers:
                 self._receive(name)
 
     def present(self) -> frozenset[str]:
-        """Returns all parties."""
         return frozenset(self._at)
 
     def close(self) -> None:
@@ -295,35 +287,23 @@ class Workers:
 
     def _receive(self, expected: str) -> bytes:
         try:
-            failed, reply = self._at[expected].recv(), self._at[expected].recv_bytes()
+            return self._at[expected].recv_bytes()
         except (EOFError, OSError) as problem:
             raise self._ended(expected) from problem
-        if isinstance(failed, SecuretmError):
-            raise failed
-        return reply
 
     def _ended(self, name: str) -> Failed:
-        """The failure of that party's worker, and so of all its parties."""
         parties = ", ".join(n for n, pipe in self._at.items() if pipe is self._at[name])
         hint = "look for its last message above; continue with `securetm run --resume`"
         return Failed("the worker process of {parties} ended", hint, parties=parties)
 
 
 def _serve(pipe: Connection, make: Callable[..., Party], share: Mapping[str, tuple[Any, ...]]) -> None:
-    """Runs in a worker: answers for its parties until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the coordinator ends its workers in order
     parties = {name: make(*arguments) for name, arguments in share.items()}
-    failed: SecuretmError | None
     while (request := _next(pipe)) is not None:
         name, message = request
-        failed = None
-        reply: bytes | memoryview = b""
-        try:
-            reply = parties[name].handle(message)
-        except SecuretmError as failure:
-            failed = failure
+        reply = parties[name].handle(message)
         with suppress(BrokenPipeError):  # the coordinator has ended meanwhile; the next request will say so
-            pipe.send(failed)
             pipe.send_bytes(reply)
     for party in parties.values():
         party.close()

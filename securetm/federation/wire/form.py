@@ -70,8 +70,6 @@ def begun(number: int, size: int) -> bytes:
 
 @dataclass
 class Walk:
-    """Reads a message from its beginning to its end."""
-
     message: bytes | memoryview
     sender: str
     at: int = 0
@@ -79,7 +77,6 @@ class Walk:
     spans: dict[str, array[int]] = field(default_factory=dict)  # three numbers each: many empty fields take no memory
 
     def refuse(self, problem: str) -> Malformed:
-        """Returns a refusal that names the sender."""
         return Malformed(self.sender, problem)
 
     def number(self, end: int) -> int:

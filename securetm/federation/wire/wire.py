@@ -144,19 +144,15 @@ def pack_request(session: bytes, body: Body) -> bytes:
     packed.SetInParent()  # a body without content is a body too
     for name, value in vars(body).items():
         if name == "state":
-            _pack_state(packed, value)
+            for called, array in value.items():  # a bare number stays without dimensions
+                little = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+                kind = str(np.lib.format.dtype_to_descr(little.dtype))
+                packed.state.add(name=called, dtype=kind, shape=little.shape, data=little.tobytes())
         elif isinstance(value, tuple):
             getattr(packed, name).extend(value)
         else:
             setattr(packed, name, value)
     return bytes(request.SerializeToString())
-
-
-def _pack_state(body: pb.Ask | pb.Finish | pb.Share, state: State) -> None:
-    for name, array in state.items():
-        little = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")  # keeps a bare number without dimensions
-        kind = str(np.lib.format.dtype_to_descr(little.dtype))
-        body.state.add(name=name, dtype=kind, shape=little.shape, data=little.tobytes())
 
 
 def body_of(message: bytes) -> str:
@@ -287,7 +283,6 @@ _LISTS: Mapping[str, tuple[Callable[[Sequence[Any]], bool], str]] = {  # of ever
 
 
 def _checked(field: str, value: Any) -> Any:
-    """Returns a field as the roles read it, or refuses it."""
     if field == "state":
         return _state(value)
     if field not in _LISTS:

@@ -21,7 +21,7 @@ import pytest
 from securetm.credentials.diagnosis import now_utc
 from securetm.credentials.homes import KEYS
 from securetm.credentials.issuing import AUTHORITY
-from securetm.credentials.keys import NEXT, Keys, Passphrase
+from securetm.credentials.keys import CERTIFICATE, NEXT, Keys, Passphrase
 from securetm.credentials.roster import read_roster
 from securetm.errors import SecuretmError
 from tests.quick_part import quick
@@ -153,7 +153,7 @@ def test_an_own_certificate(accepted: Any) -> None:
     assert new["changes"][2]["what"] == "TLS key changed"
     assert read_roster(Path("roster.toml")).member("hospital-b").certificate.names == ("b.example.org",)
     done(f"accept roster.toml --home homes/hospital-b --fingerprint '{new['fingerprint']}'")
-    assert Keys.open(Path("homes/hospital-b") / KEYS).certificate_pem == Path("own.pem").read_bytes()
+    assert (Path("homes/hospital-b") / KEYS / CERTIFICATE).read_bytes() == Path("own.pem").read_bytes()
 
 
 # ---- wrong turns -----------------------------------------------------------------------------------------------------------
