@@ -66,6 +66,8 @@ from securetm.plans.recommend import whole_plan
 from securetm.plans.schema import ModelChoice, Plan, VocabularyChoice
 from securetm.testing.few_documents import WAYS, OnShards, routed
 
+from .quick_part import quick
+
 # ---- the route -------------------------------------------------------------------------------------------------------------
 
 
@@ -400,7 +402,9 @@ class Kept(dict[str, bytes]):
         self[key] = value
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", quick(CASES, "lda with words noised", "gradients of a sample", "held out per person", "selected words per person")
+)
 def test_shards_workers_and_order_change_no_byte(name: str, corpus: Corpus) -> None:
     found = [vectors(*CASES[name], corpus, way) for way in WAYS]
     assert found[1:] == found[:-1]
@@ -598,7 +602,9 @@ def told(query: Any, documents: Corpus, mechanisms: Sequence[Mechanism] = ()) ->
 FAILING = [(0,), (1, 20, 59), *(pytest.param(some, marks=pytest.mark.slow) for some in ((30, 31), (60,)))]
 
 
-@pytest.mark.parametrize("name", [name for name, (_, mechanisms) in CASES.items() if not mechanisms])
+@pytest.mark.parametrize(
+    "name", quick([name for name, (_, mechanisms) in CASES.items() if not mechanisms], "lda", "epochs of a party", "words")
+)
 @pytest.mark.parametrize("failing", FAILING, ids=str)
 def test_the_answer_is_that_of_the_other_documents(name: str, failing: tuple[int, ...], failing_corpus: Corpus) -> None:
     query = CASES[name][0]

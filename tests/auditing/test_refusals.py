@@ -78,7 +78,7 @@ def tried(profile: str, settings: dict[str, Any], place: Path) -> dict[str, Refu
     return {one.attempt: one for one in found}
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", quick(PROFILES, "masked_strict", "ckks"))
 def test_every_lie_is_refused_by_its_name_or_said_to_be_answered(
     profile: str, settings: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -329,10 +329,10 @@ MAKES_STALE = {
     "auditing/runner.py": "",
     "reports/audits/wording.py": "",
 }
-SOME = ("federation/party/answering.py",)
 
 
-@pytest.mark.parametrize("changed", quick(MAKES_STALE, *SOME))
+@pytest.mark.slow  # test_evidence.py shows quickly that a changed file has its name
+@pytest.mark.parametrize("changed", MAKES_STALE)
 def test_what_a_changed_file_makes_stale(copied: CopiedSource, changed: str) -> None:
     before, said = made(LIE, profile="dp-distributed"), MAKES_STALE[changed]
     assert stale_refusals(before) == ()

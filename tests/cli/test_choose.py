@@ -193,7 +193,9 @@ OFFERED = {"dp-central": 4, "dp-distributed": 4, "dp-local": 4, "fortress": 3}  
 READER = ("--looks", "reader", "--hide", "document", "--breaks", "nobody", "--colluding", "0")
 
 
-@pytest.mark.parametrize("profile", ["dp-central", "dp-distributed", "dp-local", "fortress"])
+@pytest.mark.parametrize(
+    "profile", quick(["dp-central", "dp-distributed", "dp-local", "fortress"], "dp-distributed", "fortress")
+)
 @pytest.mark.parametrize("documents", quick(["900", "9000000"], "900"))
 def test_no_budget_is_offered_that_the_page_to_sign_warns_of(profile: str, documents: str) -> None:
     said = securetm("choose", "--parties", "7", "--documents", documents, *SIZES[4:], *TO_EACH[profile], "--json")
@@ -345,6 +347,7 @@ def test_the_budget_of_the_plan_lasts_for_as_many_trainings_as_were_said(tmp_pat
     assert [trained(number) for number in range(4)] == [*[read["training"]["rounds"]] * 3, 0]
 
 
+@pytest.mark.slow
 def test_the_costs_are_those_of_the_run_of_the_plan() -> None:
     """20 topics of 1,000 words for 18,820 documents were measured; of a plan with a tenth of all that less is said."""
     small, large = (
@@ -376,6 +379,7 @@ WEIGHTS = {
 }  # an attack on any model
 
 
+@pytest.mark.slow
 def test_a_run_of_a_plan_for_persons_can_be_audited(tmp_path: Path) -> None:
     """Its baseline has no budget of persons, and so no number of them."""
     rows = [json.loads(line) for line in _documents(tmp_path, 40).splitlines()]

@@ -236,6 +236,7 @@ def test_a_ledger_that_others_may_read_is_not_spent_from(organisations: Organisa
         ready.party(PartyWatch())
 
 
+@pytest.mark.slow
 def test_a_party_that_lost_the_store_of_a_run_cannot_take_part_in_what_it_answered(
     organisations: Organisations, tmp_path: Path
 ) -> None:
@@ -378,6 +379,7 @@ def announced(keys: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_party_judges_delta_by_what_all_say_that_they_hold(announced: Path, tmp_path: Path) -> None:
     organisations = Organisations.of(announced, tmp_path / "all", plan_of(tmp_path))
     assert organisations.prepared("numpy").roster.holds == dict.fromkeys(NAMES, 40)

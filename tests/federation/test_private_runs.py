@@ -311,6 +311,7 @@ def test_a_party_whose_documents_name_nobody_cannot_promise_persons_anything(
         execute(begin(tmp_path / "run", plan, five), Unwatched(), comparison=False)
 
 
+@pytest.mark.slow
 def test_words_are_named_only_where_many_documents_use_them(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     """Six hundred documents of one party share its words; one of them has a word that nobody else uses."""
     said = [*texts(FIVE["south"], 600, 1), "court zyzzyva judge"]

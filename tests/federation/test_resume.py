@@ -54,8 +54,8 @@ def unbroken(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_pat
 
 
 MOMENTS = [
-    ("round", 1),
     ("fsync", 26),
+    pytest.param("round", 1, marks=pytest.mark.slow),
     pytest.param("round", 7, marks=pytest.mark.slow),
     pytest.param("fsync", 3, marks=pytest.mark.slow),
     pytest.param("fsync", 61, marks=pytest.mark.slow),
@@ -95,6 +95,7 @@ def test_no_round_that_was_paid_for_is_paid_again(five: Mapping[str, Corpus], tm
         assert len(paid(folder.ledger(name))) == 12
 
 
+@pytest.mark.slow
 def test_a_run_killed_after_its_budget_ended_goes_on_to_its_end(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     plan = private_plan(tmp_path, "dp-local", privacy__epsilon=3.0, privacy__noise=0.8, training__rounds=500)
     folder = begin(tmp_path / "run", plan, five)

@@ -131,6 +131,7 @@ def test_other_words_or_documents_are_other_noise_that_is_not_afforded(
     assert len(paid(folder.ledger("north"))) == 1
 
 
+@pytest.mark.slow
 def test_a_larger_budget_affords_a_second_list_of_words(twice: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     ran(tmp_path, "first", plan_of(tmp_path, twice), corpora)
     (tmp_path / "fewer.txt").write_text("\n".join(PUBLIC[:-1]), "utf-8")
