@@ -50,6 +50,7 @@ def test_the_model_is_that_of_a_simulation(keys: Path, tmp_path: Path) -> None:
     check_passes(run, 14)
 
 
+@pytest.mark.slow
 def test_noised_moments_take_six_passes(keys: Path, tmp_path: Path) -> None:
     run = ByCourier.of(keys, tmp_path, private(tmp_path, "dp-distributed", "moments", 1))
     run.to_the_end()

@@ -133,7 +133,7 @@ def test_a_blind_model_is_bit_for_bit_that_of_the_same_list(
         assert all(np.array_equal(learned[array], listed[array]) for array in learned if array != "words")
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", quick(PROFILES, "masked"))
 def test_no_channel_of_the_coordinator_holds_a_word_or_a_hash_that_a_guess_could_check(
     profile: str, with_rare: Mapping[str, Corpus], tmp_path: Path
 ) -> None:

@@ -59,7 +59,6 @@ SPENT = [  # model, profile and unit
     ),
     *quick(
         [(model, profile, unit) for model in ("nmf", "moments") for profile in PRIVATE for unit in ("document", "person")],
-        ("nmf", "dp-local", "person"),
     ),
 ]
 

@@ -85,6 +85,7 @@ def test_killed_again_and_again(unbroken: Any, stored: Path, tmp_path: Path) -> 
     same(result_of(folder), expected)
 
 
+@pytest.mark.slow
 def test_no_round_that_was_paid_for_is_paid_again(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     folder = begin(tmp_path / "run", private_plan(tmp_path, "dp-local", privacy__epsilon=3.0), five)
     with pytest.raises(Failed, match="the run was interrupted after round"):
