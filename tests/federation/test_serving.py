@@ -354,14 +354,6 @@ def test_an_interval_above_the_deadline_is_refused_by_name_and_a_longer_deadline
 
 
 @pytest.mark.slow
-def test_without_a_budget_late_answers_end_nothing_before_patience_does(site: Site) -> None:
-    site.parties.come(*FIVE)
-    site.parties.slow = "south"
-    with pytest.raises(NoProgress, match="south"):
-        site.serving(patience=0.0).run()
-
-
-@pytest.mark.slow
 def test_a_run_waits_as_long_for_parties_that_it_needs_where_it_can_do_without_others(site: Site) -> None:
     """Two of five are away for longer than the grace of one: the run waits for its fourth party, and does not end."""
     site.parties.come(*FIVE)
