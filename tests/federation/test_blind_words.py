@@ -99,7 +99,7 @@ def parties_of(folder: RunFolder, **more: object) -> Heard:
     return Heard(InProcess({name: make_party(folder, name) for name in folder.members}), **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("profile", quick(PROFILES, "masked"))
+@pytest.mark.parametrize("profile", quick(PROFILES, "bfv"))
 def test_a_blind_model_is_bit_for_bit_that_of_the_same_list(
     profile: str, with_rare: Mapping[str, Corpus], tmp_path: Path
 ) -> None:

@@ -320,7 +320,7 @@ MOMENTS: dict[str, tuple[Any, str, bool]] = {
 }
 
 
-@pytest.mark.parametrize("moment", quick(MOMENTS, "when it is paid for", "when it is kept"))
+@pytest.mark.parametrize("moment", quick(MOMENTS, "before it is paid for", "when it is kept"))
 def test_killed_at_any_step_and_asked_again_one_answer_leaves_for_one_entry(
     moment: str, site: Site, left: Left, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -371,7 +371,7 @@ def test_killed_at_any_step_with_the_answer_lost_too_one_answer_leaves_or_none(
     site.end()
 
 
-@pytest.mark.parametrize("lost", quick([False, True], False))
+@pytest.mark.parametrize("lost", quick([False, True], True))
 def test_with_another_organisation_in_a_members_place_the_number_is_not_answered_again(
     lost: bool, site: Site, left: Left
 ) -> None:
