@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger.ledger_file import LedgerRolledBack
 from securetm.contracts import Answer, Budget, Unit
 from securetm.credentials.homes import accept
 from securetm.credentials.issuing import RosterOperator
@@ -268,17 +267,6 @@ def trouble(organisations: Organisations) -> str:
     with sqlite3.connect(path / "own.sqlite") as opened:
         refused = [name for (name,) in opened.execute("SELECT name FROM refusals ORDER BY at")]
     return [*refused, *(one.name for one in failures_in(path))][-1]
-
-
-@pytest.mark.slow
-def test_a_copy_that_others_know_to_be_old_spends_nothing(keys: Path, tmp_path: Path) -> None:
-    made = under_budget(keys, tmp_path, "dp-distributed")
-    door = copied_run(made, tmp_path)
-    asked = [number for number, body in enumerate(door.questions) if body == "ask"]
-    put_back(made, door.copies[asked[1]])
-    before = spends(made)
-    assert train_again(made, tmp_path / "next") == LedgerRolledBack.__name__
-    assert spends(made) == before
 
 
 @pytest.mark.slow
