@@ -112,6 +112,7 @@ def test_the_baseline_of_a_given_run_is_over_its_own_documents(
     assert "did not break the baseline" in found.findings[1].outcome.why
 
 
+@pytest.mark.slow
 def test_an_attack_that_fails_ends_no_audit_of_a_given_run(
     tmp_path: Path, documents_file: Path, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:

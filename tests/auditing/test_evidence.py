@@ -100,6 +100,7 @@ def test_the_whole_plan_was_carried_out() -> None:
 NAMED_BY_USERS = {"torch-module"}  # a model is what a user's module makes of it; its user audits it
 
 
+@pytest.mark.slow
 def test_the_plan_tries_a_profile_with_every_model_that_it_admits() -> None:
     trials = read_audit_plan("full").trials
     for profile in profile_names():
@@ -398,7 +399,7 @@ MAKES_STALE: dict[str, set[str]] = {
     "auditing/runner.py": set(),
     "cli/main.py": set(),
 }
-FEW = ("corpus/docstrings.py", "auditing/plans.py")
+FEW = ("corpus/docstrings.py",)
 
 
 @pytest.mark.parametrize("changed", quick(MAKES_STALE, *FEW))
@@ -480,6 +481,7 @@ def test_a_result_is_bound_to_who_lied_for_it(copied: CopiedSource, setting: str
     assert bound_to(trial, "open")["attack"] != before["attack"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "stale"),
     quick([("auditing/ground_truth.py", True), ("corpus/word_vectors.py", False)], ("auditing/ground_truth.py", True)),

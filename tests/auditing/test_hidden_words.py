@@ -91,6 +91,7 @@ def test_guesses_find_nothing_in_ciphertexts(documents: Mapping[str, Corpus], tm
         tried(folder, "column_frequencies", MATCHING)
 
 
+@pytest.mark.slow
 def test_a_key_that_can_be_guessed_gives_the_columns_away(
     documents: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +151,7 @@ def test_columns_are_named_better_than_by_chance_from_other_documents(runs: Mapp
     assert tried(runs["joint"], "column_pairs", MATCHING).share(NAMED) == 1.0  # the names are words
 
 
+@pytest.mark.slow
 def test_an_audit_of_a_blind_run_says_what_remains(runs: Mapping[str, RunFolder], tmp_path: Path) -> None:
     counts = read_audit_plan("counts")
     plan = AuditPlan("hidden", "A test", tuple(one for one in counts.trials if one.threat_model == "hidden_words"))

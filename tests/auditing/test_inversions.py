@@ -29,6 +29,7 @@ from securetm.models.gradients import OPTIMISERS, optimiser_moments, optimiser_s
 from securetm.models.neural.cpu_kernels import FusedKernels, bags
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .conftest import EMBEDDED, PARTIES, Recorded, adversary, made_run, plan_tables, public_list
 from .tried import Tried, settings, source, tried
 
@@ -170,7 +171,7 @@ def words_file(parties: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathF
 MATCHED = {"name": "lda-matched", "n_topics": 4, "sweeps": 3}
 
 
-@pytest.fixture(scope="module", params=["open", "iftm"])
+@pytest.fixture(scope="module", params=quick(["open", "iftm"], "iftm"))
 def folder(
     request: pytest.FixtureRequest, parties: Mapping[str, Corpus], words_file: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> RunFolder:

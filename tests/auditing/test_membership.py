@@ -46,6 +46,7 @@ from securetm.federation.folder import RunFolder
 from securetm.mechanisms.clipping import at_most
 from securetm.plans.profiles import read_profile
 
+from ..quick_part import quick
 from .conftest import PARTIES, adversary, made_run, plan_tables, public_list, texts
 
 RATIO, LOSS, COUNTS = "likelihood ratio", "loss", "word counts"
@@ -114,7 +115,7 @@ def _hits(judged: Score, how: str) -> Proportion:
     return worth
 
 
-@pytest.mark.parametrize("model", ["lda", "lda-vi"])
+@pytest.mark.parametrize("model", quick(["lda", "lda-vi"], "lda"))
 def test_a_finished_model_remembers_who_was_in_it(made: Made, model: str) -> None:
     effort = {"rounds": 1, "shadows": SHADOWS}
     view, truth = _put(made("open", model), "membership", READER, effort)

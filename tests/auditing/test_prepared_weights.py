@@ -92,7 +92,7 @@ def measure(judged: Score) -> Estimate:
     return found
 
 
-@pytest.mark.parametrize(("profile", "model"), quick([(profile, model) for profile in PRIVATE for model in MODELS], *FEW))
+@pytest.mark.parametrize(("profile", "model"), quick([(profile, model) for profile in PRIVATE for model in MODELS], *FEW[:2]))
 def test_our_rows_keep_within_what_noise_is_made_for(public: Facts, profile: str, model: str) -> None:
     told, chance = tried(public(profile, model))
     assert 0.4 < told.value <= 1.0  # and it is no blunt tool

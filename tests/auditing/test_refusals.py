@@ -12,10 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger.accounts import RunAccount
 from securetm.aggregation.masked import round as masked_round
-from securetm.aggregation.masked.memory import Prekeys
 from securetm.aggregation.masked.round import MaskedPartyRound, vector_hash
 from securetm.answers.block_sums import PartialSum
 from securetm.auditing import evidence as kept_results
@@ -37,12 +34,8 @@ from securetm.auditing.record import RefusalRecord
 from securetm.auditing.refusals import tried_below_minimum, tried_violations
 from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
-from securetm.federation.budget.guard import BudgetGuard
-from securetm.federation.budget.signing import LedgerWitness
 from securetm.federation.party import state as party_state
 from securetm.federation.party.failure_log import FailureLog
-from securetm.federation.party.party import Party
-from securetm.federation.party_store import PartyStore
 from securetm.federation.refusal_errors import BadState
 from securetm.reports.audits.records import read_record
 from securetm.reports.audits.threats import LIES, threats_of
@@ -57,10 +50,7 @@ from .tried import source
 
 PROFILES = ("masked", "masked_strict", "dp-distributed", "ckks")
 SWAPPED = "another vector behind what a party signed, put there on the way"
-AGAIN = "a question that was answered, about other weights after another invitation"
-CARRIED_ON = "a round from before the last invitation, carried on"
 ALIKE = "weights of 3e38 for some words: a reply that tells whose documents have them"
-PUT_BACK = "a ledger that was put back and spent from elsewhere until it is longer"
 APART = "another list of survivors for one party than for the others"
 UNCLAIMED = "the profile does not claim that a coordinator cannot show parties different cohorts"
 
@@ -78,7 +68,7 @@ def tried(profile: str, settings: dict[str, Any], place: Path) -> dict[str, Refu
     return {one.attempt: one for one in found}
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", quick(PROFILES, "masked_strict", "ckks"))
 def test_every_lie_is_refused_by_its_name_or_said_to_be_answered(
     profile: str, settings: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -94,20 +84,8 @@ def test_every_lie_is_refused_by_its_name_or_said_to_be_answered(
     assert all(one in others.get(attempt, PARTIES) for attempt, one in by.items())
 
 
-OTHER = "other weights for one party than for the others in the same round"
-BLIND = "securetm.federation.questions.state_digest"
-
-
 def not_held(one: RefusalRecord) -> bool:
     return (one.refused, one.by, refusal_in_words(one)) == (False, "", "NOT HELD: the party answered")
-
-
-@pytest.mark.slow
-def test_parties_that_do_not_look_at_the_weights_are_found_out(
-    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(BLIND, lambda *_: b"")
-    assert not_held(tried("masked_strict", settings, tmp_path)[OTHER])
 
 
 def test_parties_that_do_not_look_at_signatures_are_found_out(
@@ -140,32 +118,6 @@ def test_a_coordinator_that_does_not_look_at_the_vector_is_found_out(
     assert not_held(tried("masked", settings, tmp_path)[SWAPPED])
 
 
-@pytest.mark.slow
-def test_parties_that_answer_a_number_about_anything_are_found_out(
-    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(PartyStore, "check_asked", lambda *_: None)
-    assert not_held(tried("masked", settings, tmp_path)[AGAIN])
-
-
-@pytest.mark.slow
-def test_parties_that_keep_a_round_over_an_invitation_are_found_out(
-    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    join = Party._join
-
-    def keeping(party: Party, *invited: Any) -> tuple[bytes, ...]:
-        kept = party.session.open_exchange if party.session is not None else None
-        said = join(party, *invited)
-        assert party.session is not None
-        party.session.open_exchange = kept
-        return said
-
-    monkeypatch.setattr(Party, "_join", keeping)
-    monkeypatch.setattr(Prekeys, "check_current", lambda *_: None)
-    assert not_held(tried("masked_strict", settings, tmp_path)[CARRIED_ON])
-
-
 def test_parties_that_refuse_what_is_not_finite_are_found_out(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,25 +132,6 @@ def test_parties_that_refuse_what_is_not_finite_are_found_out(
     monkeypatch.setattr(PartialSum, "finite", refusing)
     monkeypatch.setattr(FailureLog, "logged", lambda _: nullcontext())
     assert not_held(tried("masked", settings, tmp_path)[ALIKE])
-
-
-@pytest.mark.slow
-def test_a_budget_that_nobody_keeps_is_found_out(
-    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(BudgetGuard, "_allowed", lambda *_: 1)
-    monkeypatch.setattr(Ledger, "_check_affordable", lambda *_: None)
-    monkeypatch.setattr(RunAccount, "paid_for", lambda *_: None)
-    assert not_held(tried("dp-local", settings, tmp_path)["one question more than the budget reaches"])
-
-
-@pytest.mark.slow
-def test_parties_that_do_not_look_at_links_are_found_out(
-    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They look at lengths only: the longer ledger is the newer one."""
-    monkeypatch.setattr(LedgerWitness, "_follows", lambda _, head, known, __: head.count > known.count)
-    assert not_held(tried("dp-distributed", settings, tmp_path)[PUT_BACK])
 
 
 # ---- below the least number of documents -----------------------------------------------------------------------------
@@ -329,10 +262,10 @@ MAKES_STALE = {
     "auditing/runner.py": "",
     "reports/audits/wording.py": "",
 }
-SOME = ("federation/party/answering.py",)
 
 
-@pytest.mark.parametrize("changed", quick(MAKES_STALE, *SOME))
+@pytest.mark.slow  # test_evidence.py shows quickly that a changed file has its name
+@pytest.mark.parametrize("changed", MAKES_STALE)
 def test_what_a_changed_file_makes_stale(copied: CopiedSource, changed: str) -> None:
     before, said = made(LIE, profile="dp-distributed"), MAKES_STALE[changed]
     assert stale_refusals(before) == ()

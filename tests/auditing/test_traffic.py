@@ -125,6 +125,7 @@ def test_without_an_interval_times_tell_how_much_was_sampled(five: Mapping[str, 
         by_times(run)
 
 
+@pytest.mark.slow
 def test_with_a_beat_times_are_no_better_than_chance(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
     run = timed(five, tmp_path / "at an interval", waiting=True)
     assert 0.2 < hit_share(by_times(run)) < 0.8

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 import stat
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from securetm.aggregation.masked import round as masked_round
-from securetm.auditing import refusals, runner, runs
+from securetm.auditing import runs
 from securetm.auditing.attacks import attack_called
-from securetm.federation import questions
 
 from ..auditing.conftest import texts, write_plan
 from .conftest import Said, securetm
@@ -76,28 +74,6 @@ def test_a_refuted_claim_exits_1_also_when_it_is_shown_again(
     assert again.json == said.json
 
 
-@pytest.mark.slow  # tests/auditing/test_evidence.py tries it without runs
-def test_evidence_is_kept_and_only_what_is_missing_is_carried_out(bench: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "evidence"
-    first = securetm("audit", str(bench / "small.toml"), "--evidence", str(folder), "--json")
-    assert first.code == 0, first.err
-    assert sorted(path.name for path in folder.iterdir()) == ["masked--prodlda.json", "open--prodlda.json"]
-    (folder / "masked--prodlda.json").unlink()
-    second = securetm("audit", str(bench / "small.toml"), "--evidence", str(folder), "--json")
-    assert [finding["profile"] for finding in second.json["findings"]] == ["open", "masked"]  # never without its baseline
-    assert [bool(finding["kept"]) for finding in second.json["findings"]] == [False, False]
-    third = securetm("audit", str(bench / "small.toml"), "--evidence", str(folder), "--json")
-    assert third.code == 0
-    assert "is missing or stale" in " ".join(third.err.split())
-    assert [finding["verdict"] for finding in third.json["findings"]] == ["refuted", "not refuted"]
-    assert all(finding["kept"] == second.json["made"] for finding in third.json["findings"])
-    (tmp_path / "third.json").write_text(third.out, "utf-8")
-    again = securetm("report", str(tmp_path / "third.json"), "--json", "--html", str(tmp_path / "a.html"))
-    assert again.json == third.json
-    assert "kept since" in (tmp_path / "a.html").read_text("utf-8")
-    told(securetm("audit", str(bench / "small.toml"), "--evidence", str(folder), "--run", "x"), 2, "leave one of --run")
-
-
 @pytest.mark.slow
 def test_a_kept_refutation_exits_1_when_the_rest_is_carried_out(
     bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -123,41 +99,6 @@ def test_a_kept_refutation_exits_1_when_the_rest_is_carried_out(
     ]
     assert said.json["refuted_claims"] == 1
     assert "2 results were made now, and 2 results of the same plan kept in" in " ".join(said.err.split())
-
-
-@pytest.mark.slow
-def test_a_promise_that_no_party_keeps_exits_1_also_when_it_is_kept(
-    bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Parties that do not look at the weights answer two kinds of them in one round, in a real run."""
-    plan, folder = tmp_path / "lies.toml", tmp_path / "evidence"
-    text = write_plan(plan, bench / "documents.jsonl", profiles=["open"], batch=2).read_text("utf-8")
-    plan.write_text(f'moves = ["masked_strict"]\n{text}', "utf-8")
-    source = {"corpus.source": str(bench / "documents.jsonl"), "corpus.party": "party", "corpus.partition": "column"}
-    tried = partial(refusals.tried_violations, settings={**source, "vocabulary.min_documents": 1})
-    for room in (refusals, runner):
-        monkeypatch.setattr(room, "tried_violations", tried)
-    other = "other weights for one party than for the others in the same round"
-    sentence = f"NOT HELD: parties should have refused {other} (profile masked_strict). "
-    assert securetm("audit", str(plan)).code == 0
-    with monkeypatch.context() as blind:
-        blind.setattr(questions, "state_digest", lambda *_: b"")
-        plainly = securetm("audit", str(plan), "--json")
-        first = securetm("audit", str(plan), "--evidence", str(folder), "--json")
-    resumed = securetm("audit", str(plan), "--evidence", str(folder), "--json")
-    for said in (plainly, first, resumed):
-        assert said.code == 1
-        assert [one["attempt"] for one in said.json["refusals"] if not one["refused"]] == [other]
-        assert said.json["refuted_claims"] == 0
-        assert sentence in " ".join(said.err.split()) + " "
-        (tmp_path / "audit.json").write_text(said.out, "utf-8")
-        again = securetm("report", str(tmp_path / "audit.json"), "--json")
-        assert (again.code, again.json) == (1, said.json)
-        assert sentence in " ".join(again.err.split()) + " "
-    assert "kept" not in first.json["refusals"][0]
-    assert {one["kept"] for one in resumed.json["refusals"]} == {first.json["made"]}
-    assert "is missing or stale" in " ".join(resumed.err.split())
-    assert f"NOT HELD: the party answered; kept since {first.json['made']}" in " ".join(resumed.err.split())
 
 
 def test_an_interrupted_audit_says_what_is_left_and_how_to_go_on(

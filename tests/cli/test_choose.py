@@ -81,9 +81,7 @@ TO_EACH = {  # answers that lead to each profile that can be chosen
 }
 
 
-@pytest.mark.parametrize(
-    "profile", quick(["dp-central", "dp-distributed", "dp-local", "fortress"], "dp-distributed", "fortress")
-)
+@pytest.mark.parametrize("profile", quick(["dp-central", "dp-distributed", "dp-local", "fortress"], "dp-distributed"))
 @pytest.mark.parametrize(
     ("sizes", "notes"),
     [
@@ -193,7 +191,9 @@ OFFERED = {"dp-central": 4, "dp-distributed": 4, "dp-local": 4, "fortress": 3}  
 READER = ("--looks", "reader", "--hide", "document", "--breaks", "nobody", "--colluding", "0")
 
 
-@pytest.mark.parametrize("profile", ["dp-central", "dp-distributed", "dp-local", "fortress"])
+@pytest.mark.parametrize(
+    "profile", quick(["dp-central", "dp-distributed", "dp-local", "fortress"], "dp-distributed", "fortress")
+)
 @pytest.mark.parametrize("documents", quick(["900", "9000000"], "900"))
 def test_no_budget_is_offered_that_the_page_to_sign_warns_of(profile: str, documents: str) -> None:
     said = securetm("choose", "--parties", "7", "--documents", documents, *SIZES[4:], *TO_EACH[profile], "--json")
@@ -307,6 +307,7 @@ def test_a_list_in_a_file_is_public_for_a_reason_that_the_plan_has(tmp_path: Pat
     assert securetm("choose", *SIZES, *READER, "--language", "english", "--public", f"vocabulary={why}").code == 2
 
 
+@pytest.mark.slow
 def test_of_a_large_budget_several_trainings_take_what_they_can_share() -> None:
     """The chance of a false answer counts e^epsilon times, so a ledger admits no three runs that spend 50 together."""
     said = securetm("choose", *SIZES, *FEARS, "--trainings", "3", "--epsilon", "50", "--json")
@@ -345,6 +346,7 @@ def test_the_budget_of_the_plan_lasts_for_as_many_trainings_as_were_said(tmp_pat
     assert [trained(number) for number in range(4)] == [*[read["training"]["rounds"]] * 3, 0]
 
 
+@pytest.mark.slow
 def test_the_costs_are_those_of_the_run_of_the_plan() -> None:
     """20 topics of 1,000 words for 18,820 documents were measured; of a plan with a tenth of all that less is said."""
     small, large = (
@@ -376,6 +378,7 @@ WEIGHTS = {
 }  # an attack on any model
 
 
+@pytest.mark.slow
 def test_a_run_of_a_plan_for_persons_can_be_audited(tmp_path: Path) -> None:
     """Its baseline has no budget of persons, and so no number of them."""
     rows = [json.loads(line) for line in _documents(tmp_path, 40).splitlines()]

@@ -7,13 +7,11 @@ import re
 import shlex
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
 
 from securetm.cli.command import Output
-from securetm.corpus import docstrings
 
 from .conftest import SMALL, Said, securetm
 
@@ -99,24 +97,6 @@ def test_every_example_does_what_it_says(command: str, demo: Said, here: Path) -
     assert said.code == 0, said.err
     assert said.out
     assert "error" not in said.err
-
-
-@pytest.mark.slow
-def test_the_example_of_run_does_what_it_says(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the docstrings of small packages, read into a cache of this test's own; those of large ones take half a minute."""
-    monkeypatch.setattr(
-        docstrings, "PACKAGES", {"click": "click", "hypothesis": "hypothesis", "pytest": "_pytest", "rich": "rich"}
-    )
-    library = {"stdlib": str(Path(sysconfig.get_paths()["stdlib"]) / "asyncio")}
-    monkeypatch.setattr(sysconfig, "get_paths", lambda: library)
-    arguments = shlex.split(example_of("run"))[1:]
-    assert "--rounds" in arguments
-    arguments[arguments.index("--rounds") + 1] = "3"
-    said = securetm(*arguments, "--json")
-    assert said.code == 0, said.err
-    assert len(said.json["topics"]) == int(arguments[arguments.index("--topics") + 1])
-    assert len(said.json["parties"]) >= 2
-    assert Path(said.json["directory"]).parent == Path("runs")
 
 
 # ---- run -----------------------------------------------------------------------------------------------------------

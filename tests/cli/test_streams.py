@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ..quick_part import quick
 from .calculated import write_ledger
 from .conftest import SMALL, Said, securetm
 
@@ -28,7 +29,7 @@ SHOWN = {
 }
 
 
-@pytest.mark.parametrize("command", SHOWN)
+@pytest.mark.parametrize("command", quick(SHOWN, "transform runs/demo new.jsonl", "check open", "budget ledger north.ledger"))
 def test_results_are_on_standard_output_and_json_stands_there_alone(command: str, demo: Said, here: Path) -> None:
     if not (here / "north.ledger").exists():
         write_ledger(here / "north.ledger", "one")

@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from securetm import federate
 from securetm.answers.block_answers import files_in
 from securetm.answers.route import Route
 from securetm.contracts import Answer, Cohort, Keeping, Memory, RoundContext
@@ -25,17 +24,14 @@ from securetm.corpus.building import CorpusBuilder
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_build import BuildingParts, CorpusBuild, UnwrittenBlocks
 from securetm.corpus.held_documents import HeldDocuments
-from securetm.corpus.partitions import equal
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.records import Columns, Record
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, Mistake, NoSuchPath
 from securetm.models.lda.lda import LDA
-from securetm.models.tensor_file import packed, unpacked
 from securetm.testing.few_documents import InAnyOrder
 
-from ..repeatable import drawn_from
 from .generated import check, corpora
 
 
@@ -230,40 +226,6 @@ def test_documents_read_alone_are_as_in_memory(tmp_path: Path, monkeypatch: pyte
     assert len(stored.blocks()) > 2
     for rows in (np.random.default_rng(0).permutation(len(held)), np.array([0, 5, 5, 230, 130]), np.arange(0)):
         same(stored.select(rows).read(), held.select(rows))
-
-
-@pytest.mark.slow
-def test_a_federation_learns_the_same(tmp_path: Path) -> None:
-    """From lines of JSON and from seven files of blocks, whatever is drawn."""
-    profile = "dp-distributed"
-    source = written(tmp_path / "notes.jsonl", 400)
-    held = read_corpus(source).replace(block_documents=40)
-    corpora = {"memory": held, "disk": built(source, tmp_path / "out", block_documents=40, shards=7)}
-    (tmp_path / "words.txt").write_text("\n".join(held.vocabulary))
-    settings = {"model.name": "lda-vi", "model.n_topics": 3, "training.rounds": 2, "profile": profile}
-    settings |= {"vocabulary.source": "file", "origins.vocabulary": "made up", "vocabulary.file": str(tmp_path / "words.txt")}
-    models = set()
-    for name, corpus in corpora.items():
-        with drawn_from(profile):
-            federate(equal(corpus, 5), tmp_path / f"run-{name}", settings, comparison=False)
-        facts, arrays = unpacked(tmp_path / f"run-{name}" / "release" / "model.safetensors")
-        models.add(packed(arrays, {fact: said for fact, said in facts.items() if fact != "origin"}))  # it names the run
-    assert len(models) == 1
-
-
-@pytest.mark.slow
-def test_a_comparison_reads_more_than_a_block_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parties with more documents than fit into memory at once are judged like parties whose documents are in memory."""
-    monkeypatch.setattr("securetm.corpus.corpus.BLOCK_DOCUMENTS", 30)
-    monkeypatch.setattr("securetm.federation.simulation.comparison.MOST_TRAINED", 25)
-    monkeypatch.setattr("securetm.federation.simulation.comparison.MOST_JUDGED", 100)
-    source = written(tmp_path / "notes.jsonl", 600)
-    stored, held = built(source, tmp_path / "out", block_documents=20), read_corpus(source).replace(block_documents=20)
-    settings = {"model.name": "lda", "model.n_topics": 3, "training.rounds": 2}
-    results = [federate(equal(corpus, 5), tmp_path / name, settings) for name, corpus in (("disk", stored), ("memory", held))]
-    assert min(len(part) for part in equal(stored, 5).values()) > 30
-    for name in ("quality", "baseline", "shared_at_party", "alone", "adapted_at_party", "prevalence"):
-        np.testing.assert_equal(results[0][name], results[1][name])  # parties with too many documents have no figure
 
 
 def test_equal_bytes_whatever_memory_and_files(tmp_path: Path) -> None:

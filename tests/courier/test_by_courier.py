@@ -42,14 +42,7 @@ def check_passes(run: ByCourier, passes: int) -> None:
     assert {run.passes[name] for name in NAMES} == {passes}
 
 
-@pytest.mark.slow  # test_faults.py has the same with a bad carrier, and the passes of one round
-def test_the_model_is_that_of_a_simulation(keys: Path, tmp_path: Path) -> None:
-    run = ByCourier.of(keys, tmp_path, PLAN)
-    assert run.to_the_end()["rounds"] == 2
-    assert run.models() == {run.simulated()}
-    check_passes(run, 14)
-
-
+@pytest.mark.slow
 def test_noised_moments_take_six_passes(keys: Path, tmp_path: Path) -> None:
     run = ByCourier.of(keys, tmp_path, private(tmp_path, "dp-distributed", "moments", 1))
     run.to_the_end()

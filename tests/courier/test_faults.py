@@ -43,15 +43,8 @@ def disturbed(run: ByCourier, seed: int, tmp_path: Path, often: float = 0.6) -> 
     raise AssertionError((carrier.befell, run.said))
 
 
-def test_a_bad_carrier_changes_no_model(keys: Path, tmp_path: Path) -> None:
-    run = ByCourier.of(keys, tmp_path, SHORT)
-    carrier = disturbed(run, 1, tmp_path, often=0.35)
-    assert run.models() == {run.simulated()}
-    assert len(set(carrier.befell)) == 10
-
-
 @pytest.mark.faults
-@pytest.mark.parametrize("seed", range(2, 20))
+@pytest.mark.parametrize("seed", range(1, 20))
 def test_no_schedule_of_faults_changes_the_model(seed: int, keys: Path, tmp_path: Path) -> None:
     run = ByCourier.of(keys, tmp_path, SHORT)
     disturbed(run, seed, tmp_path)
@@ -68,6 +61,7 @@ def test_under_a_budget_nothing_is_paid_twice(seed: int, keys: Path, tmp_path: P
     assert len({str(one and one["epsilon"]) for one in spent.values()}) == 1, spent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", quick([2, 3, 4], 4))  # of who is away: within the set-up, after it, within a round
 def test_a_run_goes_on_without_a_party_in_no_more_passes_and_hands_it_the_model(
     answers: int, keys: Path, tmp_path: Path
@@ -118,4 +112,5 @@ def test_the_model_is_there_before_all_say_that_they_have_it(keys: Path, tmp_pat
     assert run.said["coordinator"].trained
     assert run.party(silent).took == 0
     assert run.serve().ended == run.serve().ended is not None
+    assert run.models() == {run.simulated()}
     check_passes(run, 12)

@@ -14,7 +14,14 @@ LONG = (
     *("models.md", "five-processes.md", "embeddings.md", "topics-of-meaning.md", "compare-runs.md"),
     *("audit-a-run.md", "add-a-model.md", "look-at-topics.md", "several-processes.md", "choose-epsilon.md"),
     *("go-on.md", "sign-a-report.md", "corpus-beyond-memory.md", "plan-runs-over-years.md", "judge-topics.md"),
-    *("audit-foreign-models.md", "flower.md", "run-a-coordinator.md", "your-corpus.md"),
+    *(
+        "audit-foreign-models.md",
+        "flower.md",
+        "run-a-coordinator.md",
+        "your-corpus.md",
+        "which-profile.md",
+        "your-own-module.md",
+    ),
 )
 PAGES = [pytest.param(page, marks=pytest.mark.slow if page.name in LONG else ()) for page in WRITTEN if blocks(page)]
 SLOW = [page for page in WRITTEN if blocks(page, slow=True)]

@@ -144,6 +144,7 @@ def test_the_page_of_semantic_topics_has_the_committed_figures() -> None:
     assert semantic_page.FILE.read_text("utf-8") == semantic_page.semantic_page(), told
 
 
+@pytest.mark.slow
 def test_the_pages_of_papers_have_the_committed_figures() -> None:
     for file, text in paper_pages.paper_pages().items():
         assert file.read_text("utf-8") == text, "run: python -m docs.generate.paper_pages"

@@ -130,6 +130,7 @@ list(LocalPool(2).map(Waiting(Path(sys.argv[1]), (0, 1)), range(4)))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", quick([signal.SIGKILL, signal.SIGINT], signal.SIGINT))
 def test_no_worker_outlives_its_party_even_in_the_middle_of_a_task(gate: Path, way: signal.Signals) -> None:
     party = subprocess.Popen([sys.executable, "-c", PARTY, str(gate)], stderr=subprocess.DEVNULL)

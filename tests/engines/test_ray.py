@@ -150,6 +150,7 @@ def test_no_log_holds_what_a_part_prints_or_raises(engine: RayEngine) -> None:
     assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
 
 
+@pytest.mark.slow
 def test_ray_sends_no_usage_statistics_and_no_setting_of_the_user_reaches_it(engine: RayEngine) -> None:
     found = dict(next(engine.map(environment, [0])))
     assert found["RAY_USAGE_STATS_ENABLED"] == "0"

@@ -99,7 +99,7 @@ def parties_of(folder: RunFolder, **more: object) -> Heard:
     return Heard(InProcess({name: make_party(folder, name) for name in folder.members}), **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", quick(PROFILES, "bfv"))
 def test_a_blind_model_is_bit_for_bit_that_of_the_same_list(
     profile: str, with_rare: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
@@ -133,7 +133,7 @@ def test_a_blind_model_is_bit_for_bit_that_of_the_same_list(
         assert all(np.array_equal(learned[array], listed[array]) for array in learned if array != "words")
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", quick(PROFILES, "masked"))
 def test_no_channel_of_the_coordinator_holds_a_word_or_a_hash_that_a_guess_could_check(
     profile: str, with_rare: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
@@ -177,7 +177,7 @@ def hashes_of(word: str) -> Iterator[bytes]:
 KILLED = [*product((BUCKETS, MARKS, "Adopt", TRAIN), PROFILES)]
 
 
-@pytest.mark.parametrize(("question", "profile"), quick(KILLED, *KILLED[::3]))
+@pytest.mark.parametrize(("question", "profile"), quick(KILLED, (MARKS, "masked"), (TRAIN, "bfv")))
 def test_a_coordinator_that_was_killed_goes_on_with_the_same_key_and_columns(
     question: str, profile: str, five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
@@ -195,7 +195,7 @@ def test_a_coordinator_that_was_killed_goes_on_with_the_same_key_and_columns(
     assert len(trained.vocabulary) > 25
 
 
-@pytest.mark.parametrize(("profile", "sessions"), [("masked", 2), ("bfv", 1)])
+@pytest.mark.parametrize(("profile", "sessions"), quick([("masked", 2), ("bfv", 1)], ("masked", 2)))
 def test_who_missed_the_names_of_columns_is_left_out_and_the_others_go_on(
     profile: str, sessions: int, five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
@@ -330,7 +330,7 @@ def test_bad_exchanges_are_refused_by_name(alone: Alone) -> None:
 def test_hostile_lists_of_columns_are_refused_by_name_before_words_are_made_of_them(alone: Alone) -> None:
     assert isinstance(alone.share(SHARE_NAMES, columns(4, 5)), wire.Accepted)
     hostile = {
-        "ten million columns": (b"\n".join(b"%07x" % n for n in range(10**7)), "Malformed", "bytes"),
+        "a million columns": (b"\n".join(b"%07x" % n for n in range(10**6)), "Malformed", "bytes"),
         "more than the plan has": (b"\n".join(b"%07x" % n for n in range(2001)), "BadState", "longer than the plan"),
         "one word of a megabyte": (b"a" * (1 << 20), "Malformed", "bytes"),
         "one of ten kilobytes": (b"a" * 10_000, "BadWordList", ""),
@@ -371,6 +371,7 @@ def test_another_key_is_refused_where_one_is_kept(alone: Alone) -> None:
     assert north.questions.key == before == north.store.get(WORDS_KEY)
 
 
+@pytest.mark.slow
 def test_names_that_the_sums_do_not_bear_out_count_as_none(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     """A party that lies about names can name no column: the marks of another word do not fit."""
     from securetm.federation.party import hidden_words
@@ -427,22 +428,6 @@ def test_behind_noise_parties_find_their_own_words_and_tell_nobody(five: Mapping
     place = shown[0].index(RARE)
     assert [words[place] for words in shown[1:]] == [f"#{trained.vocabulary[place]}"] * 4
     assert parties.shared == [SHARE_KEY]
-
-
-def test_behind_noise_a_word_of_almost_all_documents_is_left_out_where_their_number_is_told(
-    five: Mapping[str, Corpus], tmp_path: Path
-) -> None:
-    everywhere = {name: Corpus.from_strings(["matter " + text for text in texts_of(one)]) for name, one in five.items()}
-    told = {"documents": sum(map(len, everywhere.values()))}
-    for share, documents, there in ((0.5, told, False), (0.5, {}, True)):
-        plan = noised(vocabulary__max_share=share, **{f"training__{name}": number for name, number in documents.items()})
-        folder = begin(tmp_path / f"run-{share}-{bool(documents)}", plan, everywhere)
-        parties = parties_of(folder)
-        coordinated(folder, parties)
-        shown = (folder.party("south") / "vocabulary.txt").read_text("utf-8").split("\n")
-        parties.close()
-        assert ("matter" in shown) is there, (share, documents)
-        assert "court" in shown
 
 
 def texts_of(corpus: Corpus) -> list[str]:

@@ -26,13 +26,11 @@ from securetm.federation.party.joining import Joining
 from securetm.federation.party.preview import preview
 from securetm.federation.party.state import PartyWatch
 from securetm.federation.refusal_errors import NotAllowedHere
-from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 
 from ..cli.conftest import securetm
 from .conftest import FIVE, texts
 from .joined import NAMES, Organisations, trained
-from .played import Played
 from .private import paying_parties, private_plan, public_words
 
 PLAN = """
@@ -236,26 +234,6 @@ def test_a_ledger_that_others_may_read_is_not_spent_from(organisations: Organisa
         ready.party(PartyWatch())
 
 
-def test_a_party_that_lost_the_store_of_a_run_cannot_take_part_in_what_it_answered(
-    organisations: Organisations, tmp_path: Path
-) -> None:
-    """The home's ledger outlives the store: without it the party would draw another share of noise under the same number."""
-    _, joined = trained(organisations, tmp_path / "coordinator")
-    assert joined.problems == {}
-    ready = organisations.prepared("numpy")
-    shutil.rmtree(ready.home.run(ready.agreement))
-    with alone_in(ready.home.data):
-        party = ready.party(PartyWatch())
-        played = Played(ready.agreement.plan, ready.roster.members)
-        assert isinstance(played.send(party, played.invite()), wire.Accepted)
-        assert ready.agreement.words is not None
-        assert isinstance(played.send(party, played.adopt(ready.agreement.words)), wire.Accepted)
-        for serial, number in enumerate((0, 1), start=1):
-            asked = played.ask("train", played.fresh(), number=number, serial=serial)
-            assert played.send(party, asked) == wire.Refusal("CannotTakePart")
-        party.close()
-
-
 def test_the_owner_of_the_data_set_sets_its_budget_and_no_plan_raises_it(organisations: Organisations, tmp_path: Path) -> None:
     organisations.write("numpy", privacy="epsilon = 1.5")
     ready = organisations.prepared("numpy")
@@ -288,21 +266,6 @@ def test_runs_over_two_data_sets_of_one_party_are_witnessed_apart(organisations:
     assert joined.problems == {}
     assert joined.reports["numpy"]["spent"]["all_runs"] <= 1.0
     assert joined.reports["scipy"]["spent"]["all_runs"] > joined.reports["scipy"]["spent"]["epsilon"]
-
-
-@pytest.mark.slow
-def test_a_coordinator_that_begins_the_run_anew_gets_the_same_answers_for_no_other_charge(
-    organisations: Organisations, tmp_path: Path
-) -> None:
-    """Another folder, another session: parties meet their own counters. What was answered last is answered again as it was."""
-    organisations.plan = plan_of(tmp_path, rounds=1)
-    for name in NAMES:
-        (organisations.file(name).parent / "plan.toml").write_text(organisations.plan, "utf-8")
-    first, joined = trained(organisations, tmp_path / "first")
-    second, again = trained(organisations, tmp_path / "second")
-    assert (joined.problems, again.problems) == ({}, {})
-    assert all((first.state[name] == second.state[name]).all() for name in first.state)
-    assert {name: again.reports[name]["spent"]["answers"] for name in NAMES} == dict.fromkeys(NAMES, 1)
 
 
 # ---- the documents of all parties ------------------------------------------------------------------------------------------
@@ -378,6 +341,7 @@ def announced(keys: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_party_judges_delta_by_what_all_say_that_they_hold(announced: Path, tmp_path: Path) -> None:
     organisations = Organisations.of(announced, tmp_path / "all", plan_of(tmp_path))
     assert organisations.prepared("numpy").roster.holds == dict.fromkeys(NAMES, 40)

@@ -10,24 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.aggregation.plain import PlainSum
-from securetm.aggregation.vectors import unpack_vector
-from securetm.contracts import Array, Block, Cohort, Roster, Terms
+from securetm.contracts import Array, Block, Cohort, Terms
 from securetm.corpus.corpus import Corpus
-from securetm.entropy import OperatingSystem
-from securetm.federation.coordinator.coordinator import Coordinator
-from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.coordinator.training import TrainingPhase
-from securetm.federation.coordinator.words import new_words, tell_words, words_of_before
 from securetm.federation.document_minimum import TooFewToTakePart
 from securetm.federation.folder import begin, reopen
 from securetm.federation.party.answering import Answering
 from securetm.federation.party.party import Party
-from securetm.federation.questions import TRAIN, Questions, preparation_identity, round_identity
-from securetm.federation.simulation.simulation import InProcess, execute
-from securetm.federation.simulation.simulation import make_party as make_real_party
-from securetm.federation.store import CoordinatorStore
-from securetm.federation.transcript import Watch
+from securetm.federation.questions import preparation_identity, round_identity
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 from securetm.sessions.framing import head
@@ -36,7 +27,7 @@ from securetm.stages import Unwatched
 from ..quick_part import quick
 from .conftest import SUBJECTS, StopsAfter, small_plan, texts
 from .played import SESSION, Played, make_party, settled
-from .private import PUBLIC, private_plan
+from .private import private_plan
 from .staged import TOP, WORDS, Stage
 
 # ---- joining -------------------------------------------------------------------------------------------------------
@@ -321,16 +312,6 @@ def test_a_state_that_overflows_is_answered_or_refused(question: str, size: floa
     stage.still_works()
 
 
-def test_no_topics_at_all(stage: Stage) -> None:
-    ask = stage.played.ask("coherence", TOP)
-    outcome = stage.says(stage.played.altered(ask, state={"top": np.zeros((0, 5), np.int64)}))
-    assert outcome in (wire.Refusal("BadState"), wire.Refusal("WrongRound"))
-    stage.answers(ask)
-
-
-# ---- words, and questions that are answered once ---------------------------------------------------------------------------
-
-
 # ---- words ---------------------------------------------------------------------------------------------------------
 
 
@@ -433,63 +414,7 @@ def test_frequencies_are_not_counted_again_over_fewer_words(uninvited: Stage) ->
     uninvited.refuses(uninvited.played.ask("frequencies", {}), "AlreadyAnswered", "another cohort")
 
 
-def test_without_those_refusals_two_exact_sums_show_one_party(
-    corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Differencing: even an aggregation that shows nothing but exact sums gives the left-out party's own vector away, if
-    parties that count no questions are asked a second time."""
-    plan = small_plan()
-    liar = Played(plan, tuple(corpora))
-    parties = {name: make_party(name, plan, corpora, tmp_path) for name in corpora}
-    for party in parties.values():
-        settled(liar, party, WORDS)
-    all_of_them, without_west = ("north", "south", "west"), ("north", "south")
-    first = opened(liar, parties, "coherence", TOP, all_of_them)
-    for name in without_west:
-        again = liar.ask("coherence", TOP, members=without_west)
-        Stage(parties[name], liar).refuses(again, "AnotherCohort", "another cohort")
-        Stage(parties[name], liar).refuses(
-            liar.ask("coherence", TOP, members=without_west, number=1), "AskedTooOften", "the plan has no question"
-        )
-    monkeypatch.setattr(Questions, "numbers", lambda *_: np.inf)
-    second = opened(liar, parties, "coherence", TOP, without_west, number=1)
-    alone = unpack_vector(
-        Stage(parties["west"], liar).answers(liar.ask("coherence", TOP, number=2)), liar.terms("coherence", TOP), "west"
-    )
-    assert all(np.array_equal(first[name] - second[name], alone[name]) for name in alone)
-    assert alone["documents"][0] == len(parties["west"].documents.for_question("coherence"))
-    opened(liar, parties, "frequencies", {}, all_of_them)
-    for name in without_west:
-        Stage(parties[name], liar).refuses(
-            liar.ask("frequencies", {}, members=without_west), "AlreadyAnswered", "another cohort"
-        )
-
-
-def opened(
-    liar: Played,
-    parties: Mapping[str, Party],
-    question: str,
-    state: dict[str, Array],
-    members: tuple[str, ...],
-    number: int = 0,
-) -> Mapping[str, Array]:
-    """The exact sum over a cohort, opened as the plain sum's coordinator does."""
-    ask = liar.ask(question, state, members=members, number=number)
-    terms: Terms = liar.terms(question, state, members)
-    seat = PlainSum().coordinator(Roster(b"", b"", members), parties[members[0]].store)
-    cohort = replace(liar._cohort(number, members), round_id=ask.round_id)
-    exchange = seat.round(cohort, terms)
-    for name in members:
-        exchange.receive(name, Stage(parties[name], liar).answers(ask))
-    total = seat.answer(ask.round_id).total
-    assert total is not None
-    return total
-
-
 # ---- one list of words for a run -------------------------------------------------------------------------------------------
-
-
-FEW = 3  # documents with the word that is asked about
 
 
 def holding(documents: int) -> Corpus:
@@ -709,29 +634,3 @@ def test_a_run_that_would_not_ask_about_the_same_bits_goes_on_all_the_same(
     if profile != "bfv":  # there the parties make each update, from the same bytes of an answer
         monkeypatch.setattr(model, "update", moved)
     assert execute(reopen(folder.path), Unwatched(), comparison=False)["rounds"] == 6
-
-
-@pytest.mark.slow
-def test_paid_answers_are_about_the_same_state_too(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    """Asked again after a crash, it is the kept answer, for no charge; nothing else is sold under that number."""
-    run = begin(tmp_path / "run", private_plan(tmp_path, "dp-local"), five)
-    parties = InProcess({name: make_real_party(run, name) for name in run.members})
-    store = CoordinatorStore(run.coordinator)
-    profile = run.agreement.profile
-    at_work = Coordinator(run.members, run.agreement, parties, store, OperatingSystem(), Watch(), run.keys)
-    at_work.tell(wire.Invite(run.agreement.digest, profile.digest, run.members, 0))
-    tell_words(at_work, new_words(at_work))
-    state = at_work.agreement.model.start(PUBLIC, np.random.default_rng(run.agreement.plan.seed))
-    at_work.ask(TRAIN, state)
-    for about in (state, {**state, "weights": state["weights"] * 2}):
-        at_work.tell(wire.Invite(run.agreement.digest, profile.digest, run.members, 0))
-        tell_words(at_work, words_of_before(at_work))
-        at_work.serial, at_work.numbers, at_work._preparations = 0, {}, 0
-        if about is state:
-            at_work.ask(TRAIN, about)
-        else:
-            with pytest.raises(PartyRefused, match="AskedOtherwise"):
-                at_work.ask(TRAIN, about)
-    assert [party.ledger.head[0] for party in parties.parties.values() if party.ledger] == [3] * 5  # opened, paid, answered
-    parties.close()
-    store.close()

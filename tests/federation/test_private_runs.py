@@ -208,13 +208,6 @@ def test_the_next_run_over_the_same_documents_finds_the_budget_spent(
     assert all(one["epsilon"] == 0 and 2.7 < one["all_runs"] <= 3.0 for one in result["spent"])
 
 
-def test_a_later_plan_cannot_raise_the_budget_of_a_party(spent: Path, five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    plan = private_plan(tmp_path, "dp-local", **{**SPENDING, "privacy__epsilon": 6.0})
-    result = execute(begin(tmp_path / "another", plan, five, ledgers=spent), Unwatched(), comparison=False)
-    assert result["rounds"] == 0
-    assert all(one["all_runs"] <= 3.0 for one in result["spent"])
-
-
 def test_a_party_does_not_keep_how_many_took_part_and_a_folder_of_the_same_name_is_another_run(
     five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
@@ -309,20 +302,6 @@ def test_a_party_whose_documents_name_nobody_cannot_promise_persons_anything(
     plan = private_plan(tmp_path, "dp-local", privacy__unit="person")
     with pytest.raises(NoPersons):
         execute(begin(tmp_path / "run", plan, five), Unwatched(), comparison=False)
-
-
-def test_words_are_named_only_where_many_documents_use_them(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    """Six hundred documents of one party share its words; one of them has a word that nobody else uses."""
-    said = [*texts(FIVE["south"], 600, 1), "court zyzzyva judge"]
-    many = {name: Corpus.from_strings(said, name=name) for name in five}
-    plan = small_plan(profile="dp-distributed", training__rounds=2)
-    folder = begin(tmp_path / "run", plan, many)
-    result = execute(folder, Unwatched(), comparison=False)
-    words = (folder.coordinator / "vocabulary.txt").read_text().split("\n")
-    assert "court" in words
-    assert "zyzzyva" not in words
-    assert [one["about"]["question"] for one in paid(folder.ledger("north"))] == ["joint", "joint", "joint", "train", "train"]
-    assert result["rounds"] == 2
 
 
 # ---- what a budget covers --------------------------------------------------------------------------------------------------

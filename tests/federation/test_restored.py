@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger.ledger_file import LedgerRolledBack
 from securetm.contracts import Answer, Budget, Unit
 from securetm.credentials.homes import accept
 from securetm.credentials.issuing import RosterOperator
@@ -82,11 +81,10 @@ def test_of_a_damaged_home_no_copy_is_made(organisations: Organisations, tmp_pat
 
 
 def changed(content: bytes) -> Iterator[bytes]:
-    yield content[:-1]
     yield content[:10]
     yield content[: len(MAGIC) + 16 + (1 << 20) + 16]  # up to the end of a piece
     yield content + b"more"
-    for at in (3, len(MAGIC) + 2, len(MAGIC) + 40, len(content) - 40):
+    for at in (len(MAGIC) + 2, len(content) - 40):
         yield content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
     piece, head = (1 << 20) + 16, len(MAGIC) + 16
     yield content[:head] + content[head + piece : head + 2 * piece] + content[head : head + piece] + content[head + 2 * piece :]
@@ -227,15 +225,15 @@ def test_out_of_a_copy_it_does_not_answer_as_it_was(organisations: Organisations
         organisations.prepared(ME)
 
 
-@pytest.mark.parametrize("profile", quick(["masked", "dp-distributed"], "masked"))
-def test_of_no_copy_of_a_run_a_question_is_answered_twice(profile: str, keys: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("profile", "each"), quick([("masked", 9), ("masked", 1), ("dp-distributed", 1)], ("masked", 9)))
+def test_of_no_copy_of_a_run_a_question_is_answered_twice(profile: str, each: int, keys: Path, tmp_path: Path) -> None:
     """A coordinator that lost its store, or lies, asks everything again, from whichever moment the copy is."""
     budget = profile != "masked"
     made = under_budget(keys, tmp_path, profile) if budget else Organisations.of(keys, tmp_path / "all", PLAN)
     door = copied_run(made, tmp_path)
     paid = spends(made)
     shutil.copytree(made.folder, tmp_path / "after")
-    for number, old in enumerate(door.copies):
+    for number, old in enumerate(door.copies[each // 2 :: each]):
         shutil.rmtree(made.folder)
         shutil.copytree(tmp_path / "after", made.folder)
         put_back(made, old)
@@ -272,17 +270,6 @@ def trouble(organisations: Organisations) -> str:
 
 
 @pytest.mark.slow
-def test_a_copy_that_others_know_to_be_old_spends_nothing(keys: Path, tmp_path: Path) -> None:
-    made = under_budget(keys, tmp_path, "dp-distributed")
-    door = copied_run(made, tmp_path)
-    asked = [number for number, body in enumerate(door.questions) if body == "ask"]
-    put_back(made, door.copies[asked[1]])
-    before = spends(made)
-    assert train_again(made, tmp_path / "next") == LedgerRolledBack.__name__
-    assert spends(made) == before
-
-
-@pytest.mark.slow
 def test_the_newest_copy_goes_on_and_pays_for_one_answer_that_may_be_lost(keys: Path, tmp_path: Path) -> None:
     made = under_budget(keys, tmp_path, "dp-distributed", noise=20.0)
     (tmp_path / "copies").mkdir()
@@ -315,6 +302,7 @@ def test_where_everybody_was_restored_nobody_spends(keys: Path, tmp_path: Path) 
     assert train_again(made, tmp_path / "next") == "NotWitnessed"
 
 
+@pytest.mark.slow
 def test_a_home_is_copied_while_its_process_works(organisations: Organisations, tmp_path: Path) -> None:
     """Whatever moment a copy is of, it is a home that can be read."""
     copies, ended = list[Path](), threading.Event()

@@ -14,16 +14,16 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_build import CorpusBuild
 from securetm.corpus.records import Columns
-from securetm.errors import Failed, Mistake
+from securetm.errors import Mistake
 from securetm.federation.folder import RESULT, NotARun, RunBusy, alone_in, begin, reopen, result_of
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.stages import Unwatched
 
 from ..quick_part import quick
-from .conftest import FIVE, StopsAfter, small_plan, texts
+from .conftest import FIVE, small_plan, texts
 from .killed_run import ended
-from .private import paid, private_plan
+from .private import private_plan
 
 NEVER = 10**9
 
@@ -54,8 +54,8 @@ def unbroken(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_pat
 
 
 MOMENTS = [
-    ("round", 1),
     ("fsync", 26),
+    pytest.param("round", 1, marks=pytest.mark.slow),
     pytest.param("round", 7, marks=pytest.mark.slow),
     pytest.param("fsync", 3, marks=pytest.mark.slow),
     pytest.param("fsync", 61, marks=pytest.mark.slow),
@@ -85,16 +85,7 @@ def test_killed_again_and_again(unbroken: Any, stored: Path, tmp_path: Path) -> 
     same(result_of(folder), expected)
 
 
-def test_no_round_that_was_paid_for_is_paid_again(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    folder = begin(tmp_path / "run", private_plan(tmp_path, "dp-local", privacy__epsilon=3.0), five)
-    with pytest.raises(Failed, match="the run was interrupted after round"):
-        execute(folder, StopsAfter(5), comparison=False)
-    result = execute(reopen(tmp_path / "run"), Unwatched(), comparison=False)
-    assert (result["rounds"], result["stopped"]) == (12, "rounds")
-    for name in five:
-        assert len(paid(folder.ledger(name))) == 12
-
-
+@pytest.mark.slow
 def test_a_run_killed_after_its_budget_ended_goes_on_to_its_end(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     plan = private_plan(tmp_path, "dp-local", privacy__epsilon=3.0, privacy__noise=0.8, training__rounds=500)
     folder = begin(tmp_path / "run", plan, five)

@@ -16,7 +16,6 @@ from dp_accounting import GaussianDpEvent
 from rich.console import Console
 
 from lab.synthetic_documents import LdaNodes, lda_nodes
-from securetm import federate
 from securetm.accounting.calculator.budget_report import report
 from securetm.accounting.calculator.ledger_report import ledger_report
 from securetm.accounting.ledger import Ledger
@@ -129,19 +128,6 @@ def test_other_words_or_documents_are_other_noise_that_is_not_afforded(
     folder, result = ran(place, changed, plan_of(place, **more), parties)
     assert (result["rounds"], result["stopped"]) == (0, "budget")
     assert len(paid(folder.ledger("north"))) == 1
-
-
-def test_a_larger_budget_affords_a_second_list_of_words(twice: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    ran(tmp_path, "first", plan_of(tmp_path, twice), corpora)
-    (tmp_path / "fewer.txt").write_text("\n".join(PUBLIC[:-1]), "utf-8")
-    fewer = plan_of(tmp_path, twice, vocabulary__file=str(tmp_path / "fewer.txt"))
-    folder, result = ran(tmp_path, "second", fewer, corpora)
-    assert result["rounds"] == 3
-    assert len(paid(folder.ledger("north"))) == 2
-    assert result["spent"][0]["all_runs"] == pytest.approx(16.0)
-    assert result["spent"][0]["per_document"]["median_epsilon"] == pytest.approx(
-        16.0 * result["spent"][0]["per_document"]["median_words"]
-    )
 
 
 # ---- killed in between ---------------------------------------------------------------------------------------------
@@ -383,26 +369,6 @@ def words(parties: Mapping[str, Corpus], tmp_path: Path) -> Path:
     path = tmp_path / "words.txt"
     path.write_text("\n".join(next(iter(parties.values())).vocabulary), "utf-8")
     return path
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "profile"),
-    quick(
-        [("lda", "dp-distributed"), ("lda", "dp-local"), ("lda-vi", "dp-central"), ("sentence-lda", "dp-distributed")],
-        ("sentence-lda", "dp-distributed"),
-    ),
-)
-def test_few_documents_behind_much_noise_predict_as_well_as_a_guess(
-    model: str, profile: str, parties: Mapping[str, Corpus], words: Path, tmp_path: Path
-) -> None:
-    """Five hundred documents at epsilon 1 teach next to nothing of so many words in twenty topics."""
-    settings = {"profile": profile, "model.name": model, "model.n_topics": 20, "training.rounds": 2, "privacy.epsilon": 1.0}
-    listed = {"vocabulary.source": "file", "origins.vocabulary": "made up", "vocabulary.file": str(words)}
-    result = federate(parties, tmp_path / "run", {**settings, **listed}, comparison=False)
-    assert result["rounds"] == 2
-    assert np.isfinite(result["quality"]["held_out"])
-    assert result["quality"]["held_out"] <= 1.01 * UNKNOWN
 
 
 def trained(place: Path, profile: str, model: str, parties: Mapping[str, Corpus], rounds: int = 20, **more: Any) -> RunFolder:

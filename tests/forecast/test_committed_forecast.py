@@ -136,6 +136,7 @@ def test_the_source_of_words_that_is_ranked_first_is_near_the_best_that_was_meas
         assert next(f1 for _, f1, source in told if source == BOTH) >= 0.96 * best
 
 
+@pytest.mark.slow
 def test_runs_of_chosen_plans_kept_what_was_promised_also_by_a_rule_without_their_corpus() -> None:
     """Whole federations that find their words themselves; the rule that is shipped still promises what was measured."""
     plans = committed("reproduce-chosen-plans")

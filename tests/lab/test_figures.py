@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.bench.semantic import OURS, SEEDS, cases, goals
 from lab.bench.semantic_judged import Topics, judged, packed, summary, unpacked
 from lab.keeping import fits
-from lab.measuring import zipf_counts
 from lab.peers.ngrams import ELSEWHERE, NGrams, contexts
-from lab.peers.prodlda import DenseTraining
-from lab.reproduce.additive_prodlda import ADDITIVE, NEWSGROUPS, REFERENCE, TUNED, judge, reproduce
+from lab.reproduce.additive_prodlda import ADDITIVE, NEWSGROUPS, REFERENCE, TUNED, judge
 from lab.synthetic_documents import LdaNodes, SyntheticNodes, SyntheticStream, lda_nodes
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
-from securetm.models.given_documents import as_documents
-from securetm.models.neural.prodlda import ProdLDA
 
 from ..corpus.generated import check
 
@@ -47,20 +41,6 @@ def test_pairs_of_words_by_hand() -> None:
 
 
 texts = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=0, max_size=12)
-
-
-@given(texts, st.integers(1, 4))
-@settings(max_examples=30, deadline=None)
-def test_after_every_history_chances_sum_to_one(sentences: list[list[int]], order: int) -> None:
-    tokens = np.array([word for sentence in sentences for word in sentence], dtype=np.int64)
-    model = NGrams.from_tokens(
-        tokens, np.cumsum([len(sentence) for sentence in sentences]), words=5, order=order
-    )  # 4 is never seen
-    for length in range(3):
-        for history in product((0, 1, 4), repeat=length):
-            chances = model.after(np.array(history, dtype=np.int64))
-            assert chances.sum() == pytest.approx(1)
-            assert (chances > 0).all()
 
 
 # ---- topics ----------------------------------------------------------------------------------------------------------
@@ -102,13 +82,6 @@ def test_topics_that_are_the_labels_are_the_best() -> None:
     assert mixed["diversity"] == 0.5
     assert mixed["npmi"] < found["npmi"]
     assert mixed["embedding_coherence"] < found["embedding_coherence"]
-
-
-def test_documents_without_a_topic_are_counted() -> None:
-    found = figures(np.where(np.arange(200) < 50, -1, np.arange(200) % 2))
-    assert found["outliers"] == 0.25
-    assert found["nmi"] < 1
-    assert found["topics"] == 2
 
 
 def test_seeds_are_compared_with_each_other() -> None:
@@ -160,24 +133,6 @@ def test_the_verdict_needs_a_valid_reference_and_both_figures(ours, theirs, verd
     judged = judge(NEWSGROUPS, rows, means)
     assert judged["verdict"] == verdict
     assert judged["on_every_seed"] is (ours == (0.30, 0.78))
-
-
-def test_both_networks_learn_the_same_corpus():
-    """The comparison is fair only if both losses fall: a peer that does not learn is no peer."""
-    counts = zipf_counts(600, 200)
-    peer = DenseTraining(counts, seed=0, topics=5, hidden=20, rate=5e-3)
-    theirs = [peer.epoch() for _ in range(4)]
-    ours = ProdLDA(n_topics=5, hidden=20, learning_rate=5e-3).fit(as_documents(counts), epochs=4)
-    assert theirs[-1] < theirs[0]
-    assert ours.learned.history[-1].loss < ours.learned.history[0].loss
-    assert peer.network.top_words(7).shape == (5, 7)
-
-
-@pytest.mark.slow
-def test_the_additive_network_beats_batch_norm_on_20_newsgroups(shared_data):
-    result = reproduce(seeds=(0,))
-    held = {one["corpus"] for one in result["corpora"] if one["verdict"] == "holds"}
-    assert "20 Newsgroups" in held, result["rows"]  # short texts are a matter of luck: docs/research/models.md says how much
 
 
 # ---- made-up documents -----------------------------------------------------------------------------------------------------

@@ -8,17 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from docs.generate.cluster_rounds import Cluster, Rates, median, most_waiting, rounds
 from lab.bench.scale import PEERS, bench
 from lab.bench.scale_cases import BUILD, DISK, ENGINES_OF, MEMORY, MODELS, ROUND, TEXT, ScaleCase, measured
-from lab.documents import JudgedDocuments
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import Row, committed
 from lab.processes import NotMeasured, NotNow, finished
-from lab.reproduce.contenders import ASSIGNED, FREQUENCIES, MOMENTS, PLAIN, PUBLIC
+from lab.reproduce.contenders import FREQUENCIES, MOMENTS, PLAIN, PUBLIC
 from lab.reproduce.frontier_cases import (
     CENTRAL,
     DISTRIBUTED,
@@ -31,36 +29,12 @@ from lab.reproduce.frontier_cases import (
     chosen,
 )
 from lab.reproduce.frontier_findings import goals_of, means
-from lab.reproduce.private_frontier import federation_row, settings_of
-from lab.reproduce.use_and_leakage import MEMBERS, OPEN, TEXTS, plots, reproduce, with_ratio
+from lab.reproduce.use_and_leakage import MEMBERS, OPEN, TEXTS, with_ratio
 from lab.research_corpora import looking_in
 from securetm.contracts import BLOCK_DOCUMENTS
-from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 
 from .squares import looked_in, squared
-
-SUBJECTS = ("river water lake boat fish", "court judge trial law jury", "tensor matrix vector gradient loss")
-
-
-@pytest.fixture(scope="module")
-def three_subjects() -> JudgedDocuments:
-    """Three subjects in place of twenty newsgroups, and a public list of their words."""
-    rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice(SUBJECTS[n % 3].split(), 12)) for n in range(900)]
-    corpus = Corpus.from_strings(texts, labels=[str(n % 3) for n in range(900)], name="little")
-    return JudgedDocuments(corpus, tuple(sorted(" ".join(SUBJECTS).split())))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", [PLAIN, ASSIGNED])
-def test_a_row_is_a_federation_that_paid_for_what_it_learned(model: str, three_subjects: JudgedDocuments) -> None:
-    case = FrontierCase("little", 3, model, CENTRAL, 8.0, 0)
-    row = federation_row(case, settings_of(case, len(three_subjects.raw)), three_subjects)
-    assert 7 < row["spent"] <= 8.0
-    assert row["noise"] > 0.5
-    assert row["held_out"] > np.log(1 / 15)  # every word alike
-    assert row["megabytes"] > 0
 
 
 def test_cases_are_chosen_by_their_fields() -> None:
@@ -151,17 +125,6 @@ def test_use_is_told_over_the_run_without_protection() -> None:
         == 1
     )
     assert "use" not in with_ratio({**RUN, "corpus": "posts", "protection": "masked"}, given)
-
-
-def test_a_run_without_an_attack_has_no_point() -> None:
-    given = [{"protection": "masked", **row} for row in rows()]
-    panels = plots([with_ratio(row, given) for row in given])
-    assert [len(panel["points"]) for panel in panels] == [2, 0]  # the masked run has none
-
-
-def test_an_unknown_case_is_refused() -> None:
-    with pytest.raises(BadSetting, match="fits no case"):
-        reproduce(only=("model=nmf",))
 
 
 def test_committed_runs_show_what_is_said_of_them() -> None:

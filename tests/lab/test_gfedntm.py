@@ -22,14 +22,12 @@ from lab.papers.gfedntm_rows import (
     OF_SUBJECTS,
     PRODLDA,
     VARIATIONAL,
-    make,
     mean_least,
     model_of,
     mover_distance,
     of_documents,
     of_topics,
 )
-from lab.papers.protected import UNTRAINED
 from lab.synthetic_documents import LdaNodes, lda_nodes
 from lab.training import together
 from securetm.corpus.corpus import Corpus
@@ -115,20 +113,6 @@ def test_every_case_gives_a_row_and_every_claim_a_verdict(monkeypatch: pytest.Mo
     turned = [{**row, "dss_per_pair": 1 - row["dss_per_pair"]} if row.get("model") == PRODLDA else row for row in rows]
     before, after = (next(iter(findings(scale, of).claims)).verdict for of in (rows, turned))
     assert {before, after} == {HOLDS, NOT_HERE}
-
-
-@pytest.mark.slow  # test_iftm.py shows of another paper how such runs are judged
-@pytest.mark.usefixtures("made_up_subjects")
-def test_federations_under_a_profile_are_judged_alike() -> None:
-    place = {"model": VARIATIONAL, "profile": "open", "epsilon": None, "seed": 0}
-    drawn = {"shared": 10, "eta": 0.01, "alpha": 0.1, "topics": 50, "words": 120, "documents": 40, "validation": 8}
-    known = make({"figure": KNOWN, **place, **drawn})
-    floor = make({"figure": KNOWN, **place, **drawn, "profile": UNTRAINED})
-    assert 0 < floor["tss"] <= 50
-    assert 0 < known["tss"] <= 50
-    assert 0 < known["dss_per_pair"] < 1
-    sizes = {"topics": 10, "reference_topics": 10, "corpus": "20 Newsgroups", **FEW["subjects"]}
-    assert make({"figure": OF_SUBJECTS, **place, **sizes})["mean"] > 0
 
 
 def test_a_scale_says_what_is_smaller_and_the_largest_is_the_papers() -> None:

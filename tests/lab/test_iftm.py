@@ -16,11 +16,10 @@ from lab.papers import iftm_rows
 from lab.papers.experiment import HOLDS, NOT_HERE, reproduced
 from lab.papers.iftm import IFTM, SCALES, cases
 from lab.papers.iftm_findings import findings
-from lab.papers.iftm_rows import ALONE, MATCHED, PROTECTED, SHARES, WITHOUT, make, noised, split
+from lab.papers.iftm_rows import ALONE, MATCHED, PROTECTED, SHARES, WITHOUT, make, split
 from lab.papers.protected import UNTRAINED
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
-from securetm.mechanisms.perturbed_documents import PerturbedDocuments
 
 from ..federation.conftest import FIVE, texts
 
@@ -60,15 +59,6 @@ def test_parties_are_as_unequal_as_the_papers(parties: int) -> None:
     assert len(place.tested) == 20
     mine = [set(np.asarray(party.keys).tolist()) for party in place.parties.values()]
     assert not set.intersection(*mine) | set(np.asarray(place.tested.keys).tolist()) & set.union(*mine)
-
-
-@pytest.mark.usefixtures("few")
-def test_words_get_the_noise_of_the_profile() -> None:
-    documents = split(140, 60, 3, 0).parties["P1"]
-    assert noised(documents, "P1", case()) is documents
-    few, many = (noised(documents, "P1", case(epsilon=epsilon)) for epsilon in (20.0, 2.0))
-    assert isinstance(few, PerturbedDocuments)
-    assert len(few.perturbed.between(0, 50)[1]) < len(many.perturbed.between(0, 50)[1])
 
 
 @pytest.mark.usefixtures("few")

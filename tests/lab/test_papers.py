@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 import select
 import subprocess
 import sys
@@ -34,7 +33,6 @@ from lab.papers.experiment import (
 from lab.papers.fednmf import FEDNMF
 from lab.papers.gfedntm import GFEDNTM
 from lab.papers.iftm import IFTM
-from lab.papers.pictures import png, svg
 from lab.papers.protected import Measure, claims, plots, tables, under_profiles
 from lab.papers.written import write_files
 from securetm.errors import BadSetting, NotFound
@@ -170,25 +168,6 @@ def test_files_and_the_page_hold_what_was_made(tmp_path: Path, monkeypatch: pyte
         "lab/results/papers/squares-medium.csv",
     ):
         assert part in text
-
-
-def test_pictures_need_no_other_file_and_follow_the_page() -> None:
-    plots = found(SCALES["small"], [{"who": who, "n": n, "square": n * n} for who in ("we", "they & co") for n in (1, 2)]).plots
-    drawn = svg("Figure 1", plots)
-    assert drawn.startswith("<svg class=")
-    assert re.search("<text[^>]*>they &amp; co</text>", drawn)
-    assert "slate" in drawn
-    assert "http" not in drawn.replace('xmlns="http://www.w3.org/2000/svg"', "")
-    assert drawn == svg("Figure 1", plots)
-    assert png(plots)[1:4] == b"PNG"
-
-
-def test_of_two_points_in_one_place_neither_hides_the_other() -> None:
-    def marks(*across: float) -> int:
-        points = [{"of": f"at {n}", "shape": "lda", "x": [x] * 3, "y": [0.5] * 3, "size": 1} for n, x in enumerate(across)]
-        return svg("Figure", [{"title": "t", "x": "x", "y": "y", "points": points, "most": 1.0}]).count("<use")
-
-    assert marks(0.5, 0.5) == marks(0.5, 0.9) + 2  # each has its half, and an empty one
 
 
 def test_a_verdict_is_of_all_comparisons() -> None:

@@ -15,6 +15,8 @@ from securetm.mechanisms.clipping import at_most
 from securetm.plans.profiles import make_model
 from tests.models.small_models import EMBEDDED, OURS, small_settings
 
+from ..quick_part import quick
+
 WORDS = ("boat", "judge", "lake", "river", "storm", "court", "law", "cell", "nerve", "blood")
 ORDINARY = ["river lake boat. lake", "judge court law", "cell nerve. blood", "storm river boat"]
 ADVERSARIAL = {
@@ -43,7 +45,7 @@ def bounded_sum(query: Any, documents: Corpus) -> Array:
     return np.asarray(added.vector(), dtype=np.float64)
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", quick(OURS, "lda", "lda-vi", "nmf", "semantic"))
 def test_no_document_moves_a_sum_by_more_than_its_bound(name: str) -> None:
     model = make_model(name, small_settings(name, 3))
     query = model.query(model.for_party(model.start(WORDS, np.random.default_rng(0)), "north"))

@@ -17,13 +17,14 @@ from securetm.mechanisms.samplers import (
     discrete_gaussian,
     discrete_laplace,
     rounded_gaussian,
-    skellam,
 )
 from tests.mechanisms.known_laws import CASES, DRAWS, LAWS, RARE, p_value
 from tests.quick_part import quick
 
 
-@pytest.mark.parametrize(("law", "parameter"), CASES)
+@pytest.mark.parametrize(
+    ("law", "parameter"), quick(CASES, *(case for case in CASES if case[1] in (0.15, 0.3, 0.1, 128.0, 2.0**24)))
+)
 def test_a_million_draws_have_the_law(law: str, parameter: float) -> None:
     make, below, _ = LAWS[law]
     sampler = make(parameter)
@@ -44,25 +45,6 @@ def test_half_the_noise_is_noticed(law: str, parameter: float) -> None:
     assert p_value(half.draw(OperatingSystem(), DRAWS), below(parameter), make(parameter).deviation) < RARE
 
 
-class Biased:
-    """One bit of every 32 is 1 a little more often than it should be."""
-
-    def __init__(self, bit: int) -> None:
-        self.bit = bit
-
-    def bytes(self, n: int) -> bytes:
-        drawn = np.frombuffer(OperatingSystem().bytes(n), dtype="<u4").copy()
-        forced = np.frombuffer(OperatingSystem().bytes(n // 4), dtype=np.uint8) < 4
-        drawn[forced] |= np.uint32(1 << self.bit)
-        return drawn.tobytes()
-
-
-@pytest.mark.parametrize(("law", "parameter"), [(law, p) for law, p in CASES if p in (8.0, 64, 1000.0)])
-def test_a_biased_bit_is_noticed(law: str, parameter: float) -> None:
-    make, below, _ = LAWS[law]
-    assert p_value(make(parameter).draw(Biased(31), DRAWS), below(parameter), make(parameter).deviation) < RARE
-
-
 @pytest.mark.parametrize("make", [discrete_laplace, discrete_gaussian, rounded_gaussian])
 def test_places_inside_a_block_are_all_alike(make: Callable[[float], Sampler]) -> None:
     """A scale is 64 to 128 blocks wide: 64 parts of a block are equally likely, up to what 1e6 draws cannot see."""
@@ -73,17 +55,6 @@ def test_places_inside_a_block_are_all_alike(make: Callable[[float], Sampler]) -
     assert stats.chisquare(counts).pvalue > RARE
     if make is not discrete_laplace:  # and the low bits, which no cell above sees
         assert stats.chisquare(np.bincount(sampler.draw(OperatingSystem(), DRAWS) & 63, minlength=64)).pvalue > RARE
-
-
-def test_deviations_in_closed_form() -> None:
-    q = math.exp(-1 / 3)
-    assert discrete_laplace(3.0).deviation == pytest.approx(math.sqrt(2 * q) / (1 - q), rel=1e-14)
-    assert discrete_laplace(3e5).deviation == pytest.approx(3e5 * math.sqrt(2), rel=1e-10)
-    assert discrete_gaussian(5.0).deviation == pytest.approx(5.0, rel=1e-14)
-    assert discrete_gaussian(0.4).deviation < 0.4
-    for sigma in (5.0, 5000.0):
-        assert rounded_gaussian(sigma).deviation == pytest.approx(math.sqrt(sigma**2 + 1 / 12), rel=1e-14)
-    assert skellam(9.0).deviation == 3.0
 
 
 @pytest.mark.parametrize(("law", "parameter"), CASES)
@@ -127,18 +98,3 @@ def two_samples(one: Array, two: Array) -> float:
     edges = np.unique(np.quantile(one, np.linspace(0.01, 0.99, 40)).round())
     counts = np.array([np.bincount(np.searchsorted(edges, x), minlength=len(edges) + 1) for x in (one, two)])
     return float(stats.chi2_contingency(counts[:, counts.sum(axis=0) > 0]).pvalue)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("law", "parameter"), [("laplace", 300.0), ("gaussian", 300.0), ("rounded", 300.0), ("rounded", 0.4), ("skellam", 90_000.0)]
-)
-def test_a_hundred_million_draws_have_the_law(law: str, parameter: float) -> None:
-    make, below, _ = LAWS[law]
-    sampler, counts = make(parameter), np.zeros(10_001, dtype=np.int64)
-    for _ in range(20):
-        counts += np.bincount(np.clip(sampler.draw(OperatingSystem(), 5_000_000) + 5000, 0, 10_000), minlength=10_001)
-    chances = np.diff(np.concatenate(([0.0], below(parameter)(np.arange(-5000, 5000)), [1.0])))
-    kept = chances * counts.sum() >= 20
-    expected = chances[kept] * counts.sum()
-    assert stats.chi2.sf(((counts[kept] - expected) ** 2 / expected).sum(), kept.sum() - 1) > RARE

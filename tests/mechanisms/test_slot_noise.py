@@ -48,40 +48,6 @@ def test_counts_follow_the_law_and_half_the_noise_does_not(law: SlotNoise) -> No
     assert misfit(law, half[:, 3], law.steps) < CHANCE
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("law", LAWS_TRIED, ids=str)
-def test_a_million_counts_follow_the_law(law: SlotNoise) -> None:
-    words = np.full(1_000_000, 3, dtype=np.int32)
-    table = dense(law, words, OTHER)
-    assert misfit(law, np.delete(table, 3, axis=1).ravel(), 0) > CHANCE
-    assert misfit(law, table[:, 3], law.steps) > CHANCE
-    blank = dense(law, np.full(200_000, -1, dtype=np.int32), OTHER)
-    assert misfit(law, blank.ravel(), 0) > CHANCE
-
-
-@pytest.mark.parametrize("epsilon", [8.0, 0.1])
-def test_the_grid_cannot_be_told_from_continuous_noise(epsilon: float) -> None:
-    """Kolmogorov and Smirnov: what is above the threshold exceeds it by an exponential variable."""
-    law = SlotNoise(40, epsilon, 0.2, whole=False)
-    weights = law.draw(SECRET, np.full(50_000, -1, dtype=np.int32), 0)[2]
-    assert len(weights) > 150_000
-    assert stats.kstest(weights - 0.2, stats.expon(scale=1 / epsilon).cdf).pvalue > CHANCE
-    assert stats.kstest(weights - 0.2, stats.expon(scale=0.5 / epsilon).cdf).pvalue < CHANCE
-
-
-@pytest.mark.parametrize("whole", [True, False])
-def test_sparse_is_what_dense_noise_leaves(whole: bool) -> None:
-    """Against the naive form: noise on every count from another generator, then the threshold."""
-    law, rng, n = SlotNoise(50, 1.0, 1.1, whole), np.random.default_rng(0), 20_000
-    noise = rng.geometric(1 - math.exp(-1), (2, n, 50)) if whole else rng.exponential(1.0, (2, n, 50))
-    naive = (noise[0] - noise[1]).astype(float)
-    naive[:, 7] += 1
-    naive[naive <= 1.1] = 0
-    ours = dense(law, np.full(n, 7, dtype=np.int32))
-    for summary in (lambda table: (table > 0).sum(axis=1), lambda table: table.sum(axis=1), lambda table: table[:, 7]):
-        assert stats.ks_2samp(summary(naive), summary(ours)).pvalue > CHANCE
-
-
 @pytest.mark.parametrize("whole", [True, False])
 def test_which_counts_are_left_is_independent_and_even(whole: bool) -> None:
     law, n = SlotNoise(40, 1.0, 0.5, whole), 40_000
@@ -94,21 +60,6 @@ def test_which_counts_are_left_is_independent_and_even(whole: bool) -> None:
     both = (left[:, 1:] & left[:, :-1]).mean(axis=0)  # neighbours: within 6 standard errors of independence
     assert np.abs(both - law.chance**2).max() < 6 * law.chance / math.sqrt(n)
     assert np.abs(np.corrcoef(left[:-1, 5], left[1:, 5])[0, 1]) < 6 / math.sqrt(n)
-
-
-def test_the_drawn_likelihoods_stay_within_epsilon() -> None:
-    """Seen: the joint counts of two words, of slots with word 0 and of slots without any."""
-    law, n = SlotNoise(2, 1.0, 0.2, whole=True), 400_000
-    seen = []
-    for word, secret in ((0, SECRET), (-1, OTHER)):
-        table = np.minimum(dense(law, np.full(n, word, dtype=np.int32), secret), 6).astype(int)
-        seen.append(np.bincount(table[:, 0] * 7 + table[:, 1], minlength=49))
-    often = (seen[0] > 200) & (seen[1] > 200)
-    odds = np.log(seen[0][often] / seen[1][often])
-    room = 6 * np.sqrt(1 / seen[0][often] + 1 / seen[1][often])
-    assert often.sum() >= 15
-    assert (np.abs(odds) <= 1 + room).all()
-    assert odds.max() > 0.9
 
 
 # ---- the same noise however it is asked for ----------------------------------------------------------------------------
@@ -170,14 +121,6 @@ def test_a_word_moves_nothing_but_its_own_counts(whole: bool) -> None:
     same[12, [12, 3]] = same[20, 20] = False
     np.testing.assert_array_equal(before[same], after[same])
     assert (before != after).any()
-
-
-@pytest.mark.parametrize("law", LAWS_TRIED, ids=str)
-def test_no_other_count_depends_on_the_word(law: SlotNoise) -> None:
-    """In twenty thousand slots, rare draws among them: the theorem says that other words' noise is independent of the word."""
-    with_word, without = (dense(law, np.full(20_000, word, dtype=np.int32)) for word in (3, -1))
-    np.testing.assert_array_equal(np.delete(with_word, 3, axis=1), np.delete(without, 3, axis=1))
-    assert (with_word[:, 3] != without[:, 3]).any()
 
 
 def test_words_rise_in_every_slot() -> None:
@@ -304,13 +247,18 @@ def reaching(law: SlotNoise) -> Callable[[int], Decimal]:
     "law",
     [
         SlotNoise(2, 1.0, 0.2, whole=True),
-        SlotNoise(2, 2.0**-10, 0.2, whole=True),
-        SlotNoise(2, 100.0, 0.2, whole=True),
         SlotNoise(2, 8.0, 3.7, whole=True),
         SlotNoise(2, 8.0, 0.2, whole=False),
-        SlotNoise(2, 2.0**-10, 0.0, whole=False),
-        SlotNoise(2, 100.0, 0.2, whole=False),
-        SlotNoise(2, 8.0, 3.7, whole=False),
+        *(
+            pytest.param(SlotNoise(2, *law), marks=pytest.mark.slow)
+            for law in (
+                (2.0**-10, 0.2, True),
+                (100.0, 0.2, True),
+                (2.0**-10, 0.0, False),
+                (100.0, 0.2, False),
+                (8.0, 3.7, False),
+            )
+        ),
     ],
     ids=str,
 )

@@ -11,7 +11,7 @@ from securetm.models.given_documents import as_documents
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.models.nmf import NMF
-from securetm.models.noisy_counts import RATE, deviations_above, stand_above, top_words_above_noise
+from securetm.models.noisy_counts import RATE, stand_above, top_words_above_noise
 from tests.models.trained_by_hand import sum_of
 
 TOPICS, WORDS = 10, 300
@@ -47,21 +47,6 @@ def test_of_words_said_to_stand_above_the_noise_few_do_not(total: float, times: 
         power.append((above & large).sum() / max(large.sum(), 1))
     assert np.mean(false) < RATE
     assert np.mean(power) >= found
-
-
-def test_the_deviation_of_a_count_less_its_expectation_is_known() -> None:
-    rng = np.random.default_rng(4)
-    counts, deviations = table(rng, 100_000, 1.0), rng.uniform(5, 20, WORDS)
-    drawn = np.array([deviations_above(counts + deviations * rng.normal(size=counts.shape), deviations) for _ in range(400)])
-    assert drawn.std(axis=0).mean() == pytest.approx(1.0, abs=0.01)
-    assert drawn.std(axis=0).max() < 1.25  # 400 draws: one of 3,000 cells differs by 0.14 or so
-
-
-def test_a_table_of_noise_alone_has_no_word_above_it() -> None:
-    noise = np.random.default_rng(5).normal(size=(TOPICS, WORDS))
-    assert not stand_above(noise, 1.0).any()
-    assert not stand_above(-np.abs(noise), 1.0).any()
-    assert not stand_above(np.zeros((TOPICS, WORDS)), 0.0).any()
 
 
 # ---- models --------------------------------------------------------------------------------------------------------------

@@ -8,9 +8,6 @@ from scipy import sparse
 from scipy.special import digamma
 
 from securetm.contracts import Answer
-from securetm.corpus.corpus import Corpus
-from securetm.corpus.held_documents import HeldDocuments
-from securetm.federation.questions import PerPerson
 from securetm.models.given_documents import as_documents
 from securetm.models.lda import lda as priors
 from securetm.models.lda.lda import LDA
@@ -95,16 +92,6 @@ def test_fixed_priors_ask_for_nothing_more_and_draw_alike():
     np.testing.assert_array_equal(found["counts"], more["counts"])
     before = learning.update(state, Answer(more))
     np.testing.assert_array_equal(before["alpha"], state["alpha"])  # nothing is learned of the first rounds
-
-
-def test_rows_of_persons_are_poured_whole():
-    documents = documents_of(TRUTH, 0.1, documents=40)
-    owned = Corpus(HeldDocuments(documents.counts, documents.vocabulary, documents.keys, persons=np.arange(40) % 7))
-    model = LDA(n_topics=5, priors="learned")
-    state = model.start(documents.vocabulary, np.random.default_rng(0))
-    clipped_sum = sum_of(PerPerson(model.query(state)), owned, persons=owned.persons)
-    expected = answer_of(model, state, documents, {})
-    np.testing.assert_array_equal(clipped_sum.blocks()[priors.TABLES], expected[priors.TABLES])
 
 
 # ---- little, and nonsense ----------------------------------------------------------------------------------------------

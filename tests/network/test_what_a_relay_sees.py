@@ -146,6 +146,7 @@ def test_what_the_coordinator_decrypts_of_masked_parties_has_no_word(
     assert {word for word, _ in told} == set(WORDS)
 
 
+@pytest.mark.slow
 def test_a_coordinator_that_trains_over_hidden_words_decrypts_none_in_either_direction(
     blind: tuple[Relay, RunFolder], detector: Detector
 ) -> None:

@@ -181,7 +181,7 @@ def held_by(model, words):
 
 
 CASES = [([0.1, 1.0, 0.4], [0, 0, 1, 3]), (np.linspace(0.2, 0.6, 9), [0, 3]), ([0.3] * 17, [2])]  # 8 topics fill a register
-FEW = quick(product(("gibbs", "mh"), range(3)), ("gibbs", 0), ("mh", 0), ("mh", 1), ("gibbs", 2))
+FEW = quick(product(("gibbs", "mh"), range(3)), ("gibbs", 0), ("mh", 1))
 
 
 @pytest.mark.parametrize(("sampler", "case"), FEW)
