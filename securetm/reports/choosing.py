@@ -58,7 +58,7 @@ from securetm.reports.statement.questions import plain_claim
 from securetm.reports.terminal import show
 from securetm.reports.texts import blocks, sentence
 from securetm.settings import require
-from securetm.threats import Gap
+from securetm.threats import MANY_HELPERS, Gap, read_threat_model
 from securetm.wording import counted
 
 _LEAST_DELTA = 1e-12
@@ -275,24 +275,23 @@ def chosen(answers: Answers, notes: PlanNotes) -> dict[str, Any]:
         "forecast": _forecast(best, notes) if best else None,
         "still_shows": told.get("still_shows", []),
         "accepted": told.get("accepted", []),
-        "out_of_scope": [said for risk in told.get("out_of_scope", []) if (said := _for_so_few(risk, answers))],
+        "out_of_scope": _beyond(profile, answers) if profile else [],
         "next_best": [_next_best(one, choice) for one in choice.next_best],
         "changes": [{"change": one.instead, "profile": one.profile} for one in choice.changes],
         "plan": made.text if made else None,
     }
 
 
-_MANY = "more than two parties that share what they know with the coordinator"  # as threat models say it
+def _beyond(profile: Profile, answers: Answers) -> list[str]:
+    """What the profile's threat model does not consider. Of helpers of the coordinator as many are named as there may be.
 
-
-def _for_so_few(risk: str, answers: Answers) -> str:
-    """A risk as it is where no more than three parties are; empty where all the others are asked for as colluding ones."""
+    Where no more than three parties are, there are no three helpers, and none where all are asked for as colluding ones.
+    """
     others = answers.parties - 1
-    if risk != _MANY or others not in (1, 2):
-        return risk
-    if answers.colluding >= others:
-        return ""
-    return risk.replace("more than ", "") if others == 2 else "a party that shares what it knows with the coordinator"
+    each = read_threat_model(profile.threat_model).out_of_scope
+    if others in (1, 2):
+        each = tuple(one for one in each if one.name != MANY_HELPERS or answers.colluding < others)
+    return [sentence("choosing.helpers", others) if one.name == MANY_HELPERS and others in (1, 2) else one.risk for one in each]
 
 
 @dataclass(frozen=True)

@@ -267,6 +267,9 @@ def test_a_risk_of_many_that_collude_is_one_of_those_that_there_are() -> None:
         return "; ".join(told["out_of_scope"])
 
     assert "more than two parties that share what they know" in beyond(5, 2)
+    three = beyond(3, 0)
+    assert "two parties that share what they know" in three
+    assert "more than two parties" not in three
     few = beyond(2, 0)
     assert "a party that shares what it knows with the coordinator" in few
     assert "two parties that share" not in few
