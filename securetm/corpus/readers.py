@@ -334,6 +334,7 @@ class Glance:
     language: str | None  # the code of the language that they are written in; None: it cannot be told
     has_parties: bool  # whether a column names who holds each
     surely: bool = False  # whether each half of them reads as that language, so that no single document decides it
+    length: float = 0.0  # words of the middle one but stop words, to one digit; 0: a single document may decide it
 
 
 def glance(path: str | Path, columns: Columns) -> Glance:
@@ -347,7 +348,19 @@ def glance(path: str | Path, columns: Columns) -> Glance:
 
     found = read_as(first)
     surely = found is not None and all(read_as(first[half::2]) == found for half in (0, 1))
-    return Glance(found, any(one.party for one in first), surely)
+    return Glance(found, any(one.party for one in first), surely, _length(first, found))
+
+
+_MIDDLE = 3  # documents: with another one in place of any, the middle one is among them
+
+
+def _length(first: Sequence[Record], language: str | None) -> float:
+    """How many words documents like these have but stop words; 0 where one document more or less may change what is said."""
+    words = Tokeniser(stop_words=language or ENGLISH, markup=DROPPED)
+    lengths = sorted(sum(map(len, words.sentences(one.text))) for one in first)
+    middle = lengths[max(len(lengths) // 2 - _MIDDLE // 2, 0) :][:_MIDDLE]
+    said = {float(f"{length:.1g}") for length in middle}
+    return said.pop() if len(said) == 1 and len(middle) == _MIDDLE else 0.0
 
 
 def files_of(path: str | Path) -> list[Path]:

@@ -21,6 +21,7 @@ from securetm.plans.agreement import Agreement, agree
 from securetm.plans.forecast import (
     BY_MOMENTS,
     BY_MOMENTS_ALONE,
+    LENGTHS,
     PLAIN,
     PUBLIC,
     Forecast,
@@ -86,6 +87,7 @@ class PlanNotes:
     spoken: str = ""  # the code of the documents' language, where it is seen and no English, and nobody names one
     surely: bool = False  # whether no single document decides that
     has_parties: bool = False  # whether a column of the documents names who holds each
+    measured: bool = False  # whether the documents say how long they are, and no single one decides it
 
     @property
     def code(self) -> str | None:
@@ -408,9 +410,11 @@ def _epsilon_of_one(answers: Answers, profile: Profile, notes: PlanNotes) -> flo
 
 def _forecast(told: Forecast, notes: PlanNotes) -> dict[str, Any]:
     """The forecast as data, and in words."""
-    unsure = told.verdict is Verdict.CANNOT_SAY and told.held_out is not None and not notes.length
     expected = f"{chance_said(told)}{forecast_said(told)}"
-    return {**told.record(), "said": sentence("choosing.forecast", told, tried_as(told.setting), expected, unsure)}
+    return {
+        **told.record(),
+        "said": sentence("choosing.forecast", told, tried_as(told.setting), expected, [] if notes.length else LENGTHS),
+    }
 
 
 def _spent(answers: Answers, profile: Profile, notes: PlanNotes, made: _Made) -> dict[str, Any] | None:
