@@ -643,7 +643,7 @@ def _number(value: float) -> str:
 
 MODELS = (*((LDA_VI, start) for start in (PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE)), (MOMENTS, PUBLIC))
 OTHERS = (("lda", PLAIN), ("nmf", PLAIN), ("prodlda", PLAIN))  # which are shown beside them, and never best under a budget
-_LIKELY, _PERHAPS = 0.9, 0.1  # of the outcomes on corpora left out that were given no more none was of use
+_LIKELY = 0.9
 ALIKE = 0.03  # of F1, over the best without noise: so near, the rule tells two models apart no better than a coin
 WORDS_TRIED, TOPICS_TRIED = LISTS, (5, 10, 20, 30, 50)
 
@@ -702,9 +702,8 @@ def best_settings(
     Documents of so many `written` words have fewer on a list, the fewer the shorter it is. Where nobody says how long they are,
     the best is the one that gives up least in its worst case, be they short or long.
 
-    The best is the one whose topics tell most of what documents are about (`order_of`), of those that may be of use, or the
-    `surest`, of those that are of use. With `vectors`, it reads them: on six corpora other starts were rarely
-    better, and often much worse.
+    The best is the one whose topics tell most of what documents are about (`order_of`), or the `surest`, of those that are of
+    use. With `vectors`, it reads them: on six corpora other starts were rarely better, and often much worse.
     """
     told = list[Forecast]()
     sizes = words or (setting.words,)
@@ -755,7 +754,7 @@ def _better_at_words(best: Forecast, told: Sequence[Forecast]) -> Forecast:
     return replace(better, f1=best.f1)  # beside other sources of words they count as alike
 
 
-def order_of(one: Forecast) -> tuple[int, float, bool, float, int, float]:
+def order_of(one: Forecast) -> tuple[int, float, float, int, float]:
     """Where a forecast stands among others: the last is the best. Of two that are alike to a hundredth the longer list is.
 
     Without vectors, topics are nothing but what stands out of the noise: there it comes first that they are likely of use.
@@ -763,4 +762,4 @@ def order_of(one: Forecast) -> tuple[int, float, bool, float, int, float]:
     alone = one.setting.model == LDA_VI and one.setting.start in (PLAIN, BY_MOMENTS_ALONE)
     likely = min(one.chance or 0.0, _LIKELY) if alone else _LIKELY
     f1 = one.f1 or 0.0
-    return one.lengths, likely, (one.chance or 0.0) > _PERHAPS, round(f1, 2), one.setting.words, f1
+    return one.lengths, likely, round(f1, 2), one.setting.words, f1

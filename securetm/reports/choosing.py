@@ -410,7 +410,7 @@ def _epsilon_of_one(answers: Answers, profile: Profile, notes: PlanNotes) -> flo
 
 def _forecast(told: Forecast, notes: PlanNotes) -> dict[str, Any]:
     """The forecast as data, and in words."""
-    expected = f"{chance_said(told)}{forecast_said(told)}"
+    expected = f"{chance_said(told, notes.code)}{forecast_said(told)}"
     return {
         **told.record(),
         "said": sentence("choosing.forecast", told, tried_as(told.setting), expected, [] if notes.length else LENGTHS),
@@ -504,4 +504,4 @@ def use_said(plan: Plan, parties: int) -> str:
     agreement = agree(plan)
     if not hides_documents(agreement.budget):
         return ""
-    return before_a_run(forecast_of(agreement, parties), why_no_forecast(agreement))
+    return before_a_run(forecast_of(agreement, parties), why_no_forecast(agreement), plan.language)

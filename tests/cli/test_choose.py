@@ -273,6 +273,14 @@ def test_documents_say_how_long_they_are_where_no_single_one_decides_it(tmp_path
         assert ("words each" in unsaid.err, "document_length" in unsaid.json["plan"]) == (False, False)
 
 
+def test_how_many_models_are_of_use_is_not_said_in_languages_that_were_not_tried() -> None:
+    asked = ("choose", *SIZES, *FEARS, "--document-length", "14", "--json")
+    english, slovenian = (securetm(*asked, "--language", one).json["forecast"] for one in ("english", "slovenian"))
+    assert "of 100 were of use" in english["said"]
+    assert "of 100 were of use" not in slovenian["said"]
+    assert "in Slovenian, nothing tells before" in slovenian["said"]
+
+
 def test_where_nobody_says_how_long_documents_are_the_plan_serves_short_ones_and_long_ones() -> None:
     """Titles were told apart at F1 .62 with the plan for long posts, and at .76 with this one."""
     asked = ("choose", "--parties", "5", "--documents", "18000", *SIZES[4:], *TO_EACH["dp-central"], "--epsilon", "3", "--json")
