@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from securetm.contracts import Adversary, Claim, Requirement, ThreatModel, Unit
+from securetm.contracts import Adversary, Claim, Requirement, Risk, ThreatModel, Unit
 from securetm.data_classes import dataclass
 from securetm.errors import BadSetting
 from securetm.resources import named_toml, toml_names
@@ -28,6 +28,8 @@ CHANNELS: Mapping[str, str] = {  # of the transcript: every message between two 
     "sizes": "how long each message is, from whom to whom and in which order, and nothing of what it says",
 }
 BEHAVIOURS = ("honest-but-curious", "active")
+MANY_HELPERS = "more than two helpers of the coordinator"
+RISKS = (MANY_HELPERS,)  # that have a name, since something else speaks of them, too
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def threat_model_from(table: Mapping[str, Any], path: Path) -> ThreatModel:
             for one in text.requires
         ),
         tuple((one.claim, one.reason) for one in text.accepts),
-        tuple(one.risk for one in text.out_of_scope),
+        tuple(Risk(one.risk, one.name) for one in text.out_of_scope),
     )
 
 
@@ -147,6 +149,7 @@ class _Accepted:
 @dataclass(frozen=True)
 class _Risk:
     risk: str
+    name: Annotated[str, one_of("", *RISKS)] = ""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from securetm.contracts import Claim, Unit
 from securetm.errors import BadSetting, Misuse, NotFound
 from securetm.resources import data_folder
-from securetm.threats import CHANNELS, gaps, read_threat_model, threat_model_names
+from securetm.threats import CHANNELS, MANY_HELPERS, RISKS, gaps, read_threat_model, threat_model_names
 
 GOOD = """
 name = "mine"
@@ -48,6 +48,12 @@ def test_the_shelf_is_sound(name: str) -> None:
     assert f"`{name}`" in listed
 
 
+def test_every_risk_that_has_a_name_is_on_the_shelf() -> None:
+    each = [risk for name in threat_model_names() for risk in read_threat_model(name).out_of_scope]
+    assert {risk.name for risk in each if risk.name} == set(RISKS)
+    assert {risk.name for risk in each if "more than two parties" in risk.risk} == {MANY_HELPERS}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "error", "said"),
     [
@@ -61,6 +67,7 @@ def test_the_shelf_is_sound(name: str) -> None:
         ('against = "coordinator"', 'against = "nobody"', BadSetting, r"`against` in .*\[\[requires\]\] number 1 is 'nobody'"),
         ('because = "of this"', 'because = "of this"\nunit = "byte"', BadSetting, "'byte'; it must be one of word"),
         ('risk = "fire"', 'danger = "fire"', NotFound, r"\[\[out_of_scope\]\] number 1"),
+        ('risk = "fire"', 'risk = "fire"\nname = "flood"', BadSetting, "'flood'; it must be one of more than two helpers"),
         (
             "[[accepts]]",
             '[[adversary]]\nname = "coordinator"\nbehaviour = "active"\nsees = []\n[[accepts]]',

@@ -400,7 +400,7 @@ def _limits() -> Iterator[str]:
     exposed: dict[str, list[str]] = {}
     for name in _ranked():
         profile = read_profile(name)
-        for risk in filter(None, (profile.danger.rstrip("."), *read_threat_model(profile.threat_model).out_of_scope)):
+        for risk in filter(None, (profile.danger.rstrip("."), *read_threat_model(profile.threat_model).risks)):
             exposed.setdefault(risk, []).append(code(name))
     for risk, names in exposed.items():
         yield f"{', '.join(names)}: {risk}."

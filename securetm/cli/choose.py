@@ -20,6 +20,7 @@ from securetm.corpus.readers import Glance, glance, records_of
 from securetm.corpus.records import Columns
 from securetm.corpus.store import is_stored
 from securetm.data_classes import dataclass
+from securetm.data_classes import replace as replaced
 from securetm.errors import BadSetting, Mistake, Misuse, NoSuchPath
 from securetm.federation.courier.passes import passes_of
 from securetm.plans.agreement import agree
@@ -109,6 +110,8 @@ def choose(
         _check_so_far(given)
         whole = _complete(given, to)
         facts = _chosen(whole, notes)
+    if notes.measured and "document_length" in (facts["plan"] or ""):
+        to.note(sentence("choosing.measured", corpus, notes.length))
     if differing := _other_numbers(corpus, person, from_table(Answers, whole, "the answers")):
         to.note(differing)
     return _answered(facts, out, to)
@@ -205,7 +208,9 @@ def _notes(
     spoken = "" if seen.language in (None, ENGLISH_CODE) or language else seen.language or ""
     why = _why_public(public, language)
     own = corpus, person, language, document_length, epsilon or 0.0, why
-    return PlanNotes(*own, spoken=spoken, surely=seen.surely, has_parties=seen.has_parties)
+    measured = 0.0 if document_length else seen.length
+    notes = PlanNotes(*own, spoken=spoken, surely=seen.surely, has_parties=seen.has_parties)
+    return replaced(notes, length=measured, measured=True) if measured else notes
 
 
 _NEAR = 0.1  # the share of the documents by which an answer that says "about" may be off

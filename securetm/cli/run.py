@@ -261,7 +261,7 @@ def _begun(wanted: Wanted, how: Carrying, bars: Stages, to: Console) -> RunFolde
         folder = begin(wanted.path, plan, corpora, with_content=how.record, ledgers=how.ledgers, why=wanted.why)
     if hides_documents(folder.agreement.budget):
         told = forecast_of(folder.agreement, len(corpora))
-        to.print(before_a_run(told, why_no_forecast(folder.agreement)), markup=False)
+        to.print(before_a_run(told, why_no_forecast(folder.agreement), plan.language), markup=False)
     if large := delta_said(folder.agreement, sum(units_of(one, folder.agreement.unit) for one in corpora.values())):
         to.print(f"[yellow]Note: {large}[/yellow]")
     return folder

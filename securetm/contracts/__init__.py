@@ -673,6 +673,14 @@ class Requirement:
 
 
 @dataclass(frozen=True)
+class Risk:
+    """What a threat model does not consider. A few have a name, by which they are found: `securetm.threats.RISKS`."""
+
+    risk: str
+    name: str = ""
+
+
+@dataclass(frozen=True)
 class ThreatModel:
     """The adversaries, what each sees, what is required of a profile, and which leaks are accepted."""
 
@@ -681,7 +689,12 @@ class ThreatModel:
     adversaries: tuple[Adversary, ...]
     requires: tuple[Requirement, ...]
     accepts: tuple[tuple[str, str], ...] = ()  # what, and the reason
-    out_of_scope: tuple[str, ...] = ()
+    out_of_scope: tuple[Risk, ...] = ()
+
+    @property
+    def risks(self) -> tuple[str, ...]:
+        """What it does not consider, in words."""
+        return tuple(one.risk for one in self.out_of_scope)
 
     def adversary(self, name: str) -> Adversary:
         """The adversary of that name."""

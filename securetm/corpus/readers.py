@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from securetm.corpus.records import (
     size_of,
 )
 from securetm.corpus.store import Manifest, is_stored, shortened
-from securetm.corpus.tokeniser import LATER, Tokeniser
+from securetm.corpus.tokeniser import ENGLISH, LATER, RECOMMENDED, Tokeniser
 from securetm.data_classes import dataclass
 from securetm.errors import BadSetting, Mistake, NoSuchPath
 from securetm.registries import Registry
@@ -337,6 +337,7 @@ class Glance:
     language: str | None  # the code of the language that they are written in; None: it cannot be told
     has_parties: bool  # whether a column names who holds each
     surely: bool = False  # whether each half of them reads as that language, so that no single document decides it
+    length: float = 0.0  # words of the middle one but stop words, to one digit; 0: a single document may decide it
 
 
 def glance(path: str | Path, columns: Columns) -> Glance:
@@ -345,7 +346,19 @@ def glance(path: str | Path, columns: Columns) -> Glance:
         return Glance(None, False)
     first = list(islice(records_of(path, columns)[1], GLANCE))
     seen = language_seen(one.text for one in first)
-    return Glance(seen.code, any(one.party for one in first), seen.surely)
+    return Glance(seen.code, any(one.party for one in first), seen.surely, _length(first, seen.foreign or ENGLISH))
+
+
+_MIDDLE = 3  # documents: with another one in place of any, the middle one is among them
+
+
+def _length(first: Sequence[Record], stop_words: str | frozenset[str]) -> float:
+    """How many words documents like these have but stop words; 0 where one document more or less may change what is said."""
+    words = Tokeniser(stop_words=stop_words, **RECOMMENDED)
+    lengths = sorted(sum(map(len, words.sentences(one.text))) for one in first)
+    middle = lengths[max(len(lengths) // 2 - _MIDDLE // 2, 0) :][:_MIDDLE]
+    said = {float(f"{length:.1g}") for length in middle}
+    return said.pop() if len(said) == 1 and len(middle) == _MIDDLE else 0.0
 
 
 def files_of(path: str | Path) -> list[Path]:

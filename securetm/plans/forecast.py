@@ -644,7 +644,7 @@ def _number(value: float) -> str:
 MODELS = (*((LDA_VI, start) for start in (PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE)), (MOMENTS, PUBLIC))
 OTHERS = (("lda", PLAIN), ("nmf", PLAIN), ("prodlda", PLAIN))  # which are shown beside them, and never best under a budget
 _LIKELY = 0.9
-_ALIKE = 0.015  # of F1, over the best without noise
+ALIKE = 0.03  # of F1, over the best without noise: so near, the rule tells two models apart no better than a coin
 WORDS_TRIED, TOPICS_TRIED = LISTS, (5, 10, 20, 30, 50)
 
 
@@ -699,11 +699,11 @@ def best_settings(
 ) -> Forecast | None:
     """The forecast of the best model, start, words and topics for such documents; None where none can be forecast.
 
-    Documents of so many `written` words have fewer on a list, the fewer the shorter it is.
+    Documents of so many `written` words have fewer on a list, the fewer the shorter it is. Where nobody says how long they are,
+    the best is the one that gives up least in its worst case, be they short or long.
 
-    The best is the one whose topics tell most of what documents are about (`order_of`), of those that are not said to be of no
-    use, or the `surest`, of those that are of use. With `vectors`, it reads them: on six corpora other starts were rarely
-    better, and often much worse.
+    The best is the one whose topics tell most of what documents are about (`order_of`), or the `surest`, of those that are of
+    use. With `vectors`, it reads them: on six corpora other starts were rarely better, and often much worse.
     """
     told = list[Forecast]()
     sizes = words or (setting.words,)
@@ -720,25 +720,41 @@ def best_settings(
             one = replace(one, written=written)
             one = replace(one, length=length_asked(one))
         told.append(forecast(one))
+    if not setting.length and not written:
+        told = _worth_at_each_length(told)
     best = max(told, key=lambda one: (surest and one.verdict is Verdict.OF_USE, order_of(one)), default=None)
-    return _better_at_words(best, told) if best is not None and best.held_out is not None else None
+    if best is None or best.held_out is None:
+        return None
+    return _better_at_words(best, told) if setting.length or written else forecast(replace(best.setting, length=0.0))
+
+
+def _worth_at_each_length(told: Sequence[Forecast]) -> list[Forecast]:
+    """The forecasts, with what each gives up beside the best one where it gives up most, be documents short or long."""
+    each = [[_of_one_length(replace(one.setting, length=length)).f1 or 0.0 for length in LENGTHS] for one in told]
+    most = [max(column) for column in zip(*each, strict=True)]
+    worst = [min((f1 / best for f1, best in zip(row, most, strict=True) if f1), default=0.0) for row in each]
+    return [replace(one, f1=f1) for one, f1 in zip(told, worst, strict=True)]
 
 
 def _better_at_words(best: Forecast, told: Sequence[Forecast]) -> Forecast:
     """Of the models whose topics tell alike with these words and topics, the one that predicts words best.
 
-    On news one of two that were alike to a hundredth by F1 was at 1.02 times the perplexity of word frequencies, one at 0.82.
+    That was the one whose topics told more on four corpora of six left out, where the words are the documents' own. How well
+    those of a general list are predicted says less of what documents are about (`lab reproduce usefulness-forecast`).
     """
+    if best.setting.general_list:
+        return best
 
     def same(one: Forecast) -> bool:
-        sizes = [(each.setting.listed, each.setting.words, each.setting.topics) for each in (one, best)]
-        near = one.f1 is not None and best.f1 is not None and best.f1 - one.f1 <= _ALIKE
+        sizes = [(each.setting.words, each.setting.topics, each.setting.general_list) for each in (one, best)]
+        near = one.f1 is not None and best.f1 is not None and best.f1 - one.f1 <= ALIKE
         return near and sizes[0] == sizes[1] and one.lengths == best.lengths and one.verdict is best.verdict
 
-    return max(filter(same, told), key=lambda one: one.held_out.middle if one.held_out else -inf)
+    better = max(filter(same, told), key=lambda one: one.held_out.middle if one.held_out else -inf)
+    return replace(better, f1=best.f1)  # beside other sources of words they count as alike
 
 
-def order_of(one: Forecast) -> tuple[int, float, bool, float, int, float]:
+def order_of(one: Forecast) -> tuple[int, float, float, int, float]:
     """Where a forecast stands among others: the last is the best. Of two that are alike to a hundredth the longer list is.
 
     Without vectors, topics are nothing but what stands out of the noise: there it comes first that they are likely of use.
@@ -746,4 +762,4 @@ def order_of(one: Forecast) -> tuple[int, float, bool, float, int, float]:
     alone = one.setting.model == LDA_VI and one.setting.start in (PLAIN, BY_MOMENTS_ALONE)
     likely = min(one.chance or 0.0, _LIKELY) if alone else _LIKELY
     f1 = one.f1 or 0.0
-    return one.lengths, likely, one.verdict is not Verdict.NOT_OF_USE, round(f1, 2), one.setting.words, f1
+    return one.lengths, likely, round(f1, 2), one.setting.words, f1

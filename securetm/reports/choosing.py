@@ -21,6 +21,7 @@ from securetm.plans.agreement import Agreement, agree
 from securetm.plans.forecast import (
     BY_MOMENTS,
     BY_MOMENTS_ALONE,
+    LENGTHS,
     PLAIN,
     PUBLIC,
     Forecast,
@@ -58,7 +59,7 @@ from securetm.reports.statement.questions import plain_claim
 from securetm.reports.terminal import show
 from securetm.reports.texts import blocks, sentence
 from securetm.settings import require
-from securetm.threats import Gap
+from securetm.threats import MANY_HELPERS, Gap, read_threat_model
 from securetm.wording import counted
 
 _LEAST_DELTA = 1e-12
@@ -86,6 +87,7 @@ class PlanNotes:
     spoken: str = ""  # the code of the documents' language, where it is seen and no English, and nobody names one
     surely: bool = False  # whether no single document decides that
     has_parties: bool = False  # whether a column of the documents names who holds each
+    measured: bool = False  # whether the documents say how long they are, and no single one decides it
 
     @property
     def code(self) -> str | None:
@@ -275,24 +277,23 @@ def chosen(answers: Answers, notes: PlanNotes) -> dict[str, Any]:
         "forecast": _forecast(best, notes) if best else None,
         "still_shows": told.get("still_shows", []),
         "accepted": told.get("accepted", []),
-        "out_of_scope": [said for risk in told.get("out_of_scope", []) if (said := _for_so_few(risk, answers))],
+        "out_of_scope": _beyond(profile, answers) if profile else [],
         "next_best": [_next_best(one, choice) for one in choice.next_best],
         "changes": [{"change": one.instead, "profile": one.profile} for one in choice.changes],
         "plan": made.text if made else None,
     }
 
 
-_MANY = "more than two parties that share what they know with the coordinator"  # as threat models say it
+def _beyond(profile: Profile, answers: Answers) -> list[str]:
+    """What the profile's threat model does not consider. Of helpers of the coordinator as many are named as there may be.
 
-
-def _for_so_few(risk: str, answers: Answers) -> str:
-    """A risk as it is where no more than three parties are; empty where all the others are asked for as colluding ones."""
+    Where no more than three parties are, there are no three helpers, and none where all are asked for as colluding ones.
+    """
     others = answers.parties - 1
-    if risk != _MANY or others not in (1, 2):
-        return risk
-    if answers.colluding >= others:
-        return ""
-    return risk.replace("more than ", "") if others == 2 else "a party that shares what it knows with the coordinator"
+    each = read_threat_model(profile.threat_model).out_of_scope
+    if others in (1, 2):
+        each = tuple(one for one in each if one.name != MANY_HELPERS or answers.colluding < others)
+    return [sentence("choosing.helpers", others) if one.name == MANY_HELPERS and others in (1, 2) else one.risk for one in each]
 
 
 @dataclass(frozen=True)
@@ -409,9 +410,11 @@ def _epsilon_of_one(answers: Answers, profile: Profile, notes: PlanNotes) -> flo
 
 def _forecast(told: Forecast, notes: PlanNotes) -> dict[str, Any]:
     """The forecast as data, and in words."""
-    unsure = told.verdict is Verdict.CANNOT_SAY and told.held_out is not None and not notes.length
-    expected = f"{chance_said(told)}{forecast_said(told)}"
-    return {**told.record(), "said": sentence("choosing.forecast", told, tried_as(told.setting), expected, unsure)}
+    expected = f"{chance_said(told, notes.code)}{forecast_said(told)}"
+    return {
+        **told.record(),
+        "said": sentence("choosing.forecast", told, tried_as(told.setting), expected, [] if notes.length else LENGTHS),
+    }
 
 
 def _spent(answers: Answers, profile: Profile, notes: PlanNotes, made: _Made) -> dict[str, Any] | None:
@@ -501,4 +504,4 @@ def use_said(plan: Plan, parties: int) -> str:
     agreement = agree(plan)
     if not hides_documents(agreement.budget):
         return ""
-    return before_a_run(forecast_of(agreement, parties), why_no_forecast(agreement))
+    return before_a_run(forecast_of(agreement, parties), why_no_forecast(agreement), plan.language)

@@ -110,7 +110,7 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
         "recommended": frontier_says(profile.name),
         "still_shows": list(said("profiles.still_shows", noise, profile.aggregation.channel == "sealed")),
         "accepted": [{"claim": what, "reason": reason} for what, reason in threats.accepts if what not in promised],
-        "out_of_scope": list(threats.out_of_scope),
+        "out_of_scope": list(threats.risks),
         "vocabularies": list(profile.vocabularies),
         "lists": list(ways_to_a_list(profile)),
         "minimum_parties": profile.minimum_parties,

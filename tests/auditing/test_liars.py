@@ -112,7 +112,7 @@ def test_no_claim_is_made_with_a_helper_where_one_key_serves_all(name: str) -> N
     profile = read_profile(name)
     made = [claim.colluding for claim in claims_of(profile, cohort_of(profile, PARTIES)) if claim.against == "coordinator"]
     assert made == [0]
-    said = " ".join(read_threat_model("lone_coordinator").out_of_scope)
+    said = " ".join(read_threat_model("lone_coordinator").risks)
     assert "a single party that gives the shared secret key to the coordinator" in said
 
 

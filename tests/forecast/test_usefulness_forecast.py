@@ -97,12 +97,27 @@ def test_beside_a_public_list_words_that_are_found_add_to_what_it_covers() -> No
     assert best_settings(both, written=20.0) is not None
 
 
+def test_words_decide_between_models_that_are_alike_only_where_the_words_are_the_documents_own() -> None:
+    news = ForecastSetting(11_328, 8.0, found_from=116.0)
+    own = best_settings(news, written=20.0)
+    assert own is not None
+    assert (own.setting.model, own.setting.words, own.setting.topics) == ("lda-vi", 2_000, 50)
+    pairs = forecast(replace(own.setting, model="moments", length=length_asked(own.setting), rounds=1))
+    assert own.held_out is not None
+    assert pairs.held_out is not None
+    assert own.held_out.middle > pairs.held_out.middle
+    messages = ForecastSetting(3_983, 3.0, found_from=283.0, general_list=True, listed=1_000)
+    both = best_settings(messages, written=7.0)
+    assert both is not None
+    assert (both.setting.model, both.setting.listed) == ("moments", 2_000)  # F1 was .92, and .90 with lda-vi
+
+
 def test_without_vectors_settings_that_are_likely_of_use_come_first() -> None:
     few = replace(SETTING, documents=4_662, epsilon=4.0, general_list=True, written=14.0)
     plain, public = (best_settings(few, vectors=vectors, written=14.0) for vectors in (False, True))
     assert plain is not None
     assert public is not None
-    assert (plain.setting.start, plain.chance) == ("plain", pytest.approx(0.95, abs=0.05))
+    assert (plain.setting.start, plain.chance) == ("plain", pytest.approx(0.85, abs=0.05))
     assert plain.setting.topics < public.setting.topics  # whose topics public vectors make readable, whatever the noise
 
 

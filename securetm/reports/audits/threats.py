@@ -180,7 +180,7 @@ def _facts(threats: ThreatModel, known: _Known) -> dict[str, Any]:
             {"claim": what, "reason": reason, "promised": what in promised, **_attempts(Claim(what, ""), (), known)}
             for what, reason in threats.accepts
         ],
-        "out_of_scope": list(threats.out_of_scope),
+        "out_of_scope": list(threats.risks),
     }
 
 

@@ -138,7 +138,7 @@ def signed_report(sources: ReportSources) -> SignedReport:
         answers=answers,
         headline=sentence("annex.headline", *([(one, of[one]) for one in STANDINGS if of[one]] for of in counts)),
         not_tried=tuple(_not_tried(sources, audits, answers)),
-        not_promised=threats.out_of_scope,
+        not_promised=threats.risks,
         rules=rules,
         recommendation=recommended(rules),
         regulators=asked_by_regulators([finding for audit in audits for finding in audit.findings]),

@@ -103,7 +103,7 @@ def statement_on(sources: ReportSources) -> Statement:
         settings=said("statement.settings", sources),
         failure=(*said("statement.failure", sources, worst, helped), *read, *nothing),
         not_covered=said(
-            "statement.not_covered", sources, worst, of_several, read_threat_model(sources.profile.threat_model).out_of_scope
+            "statement.not_covered", sources, worst, of_several, read_threat_model(sources.profile.threat_model).risks
         ),
         files=dict(sorted(sources.released.items())),
         digests={name: digest for name, digest in {**digests, "roster": sources.roster_digest}.items() if digest},
