@@ -39,7 +39,7 @@ from securetm.corpus.records import (
     size_of,
 )
 from securetm.corpus.store import Manifest, is_stored, shortened
-from securetm.corpus.tokeniser import ENGLISH, LATER, RECOMMENDED, Tokeniser
+from securetm.corpus.tokeniser import ENGLISH_LIST, LATER, RECOMMENDED, Tokeniser
 from securetm.data_classes import dataclass
 from securetm.errors import BadSetting, Mistake, NoSuchPath
 from securetm.registries import Registry
@@ -346,13 +346,13 @@ def glance(path: str | Path, columns: Columns) -> Glance:
         return Glance(None, False)
     first = list(islice(records_of(path, columns)[1], GLANCE))
     seen = language_seen(one.text for one in first)
-    return Glance(seen.code, any(one.party for one in first), seen.surely, _length(first, seen.foreign or ENGLISH))
+    return Glance(seen.code, any(one.party for one in first), seen.surely, _length(first, seen.foreign or ENGLISH_LIST))
 
 
 _MIDDLE = 3  # documents: with another one in place of any, the middle one is among them
 
 
-def _length(first: Sequence[Record], stop_words: str | frozenset[str]) -> float:
+def _length(first: Sequence[Record], stop_words: str) -> float:
     """How many words documents like these have but stop words; 0 where one document more or less may change what is said."""
     words = Tokeniser(stop_words=stop_words, **RECOMMENDED)
     lengths = sorted(sum(map(len, words.sentences(one.text))) for one in first)

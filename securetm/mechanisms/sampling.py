@@ -160,4 +160,5 @@ def _mixed(z: Array) -> Array:
     """The last step of SplitMix64, which gives distinct numbers for distinct ones."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    found: Array = z ^ (z >> np.uint64(31))
+    return found

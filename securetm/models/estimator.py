@@ -425,7 +425,8 @@ def held_back(keys: Array, share: float) -> Array:
     """Which documents a split of that share holds back: decided by the key alone, so it does not change with the corpus."""
     mixed = (keys ^ (keys >> np.uint64(29))) * SPREAD
     mixed ^= mixed >> np.uint64(32)
-    return mixed.astype(np.float64) < share * 2.0**64
+    found: Array = mixed.astype(np.float64) < share * 2.0**64
+    return found
 
 
 def _split(documents: Any, validation: Any, share: float, tokeniser: Tokeniser | None) -> tuple[Any, Any]:

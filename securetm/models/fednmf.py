@@ -200,7 +200,8 @@ class FedNMF(ServerOptimiser, FactoredTopics):
 
     def frequencies(self, state: State) -> Array:
         """The mean of all topics: what else the parties' words are is not asked."""
-        return self.topics(state).mean(axis=0)
+        found: Array = self.topics(state).mean(axis=0)
+        return found
 
     def split(self, weights: Array) -> tuple[Array, Array]:
         """Topics (topics x words) and the critic's weights, as views; the vocabulary's size follows from their number."""

@@ -220,7 +220,8 @@ class PairSums:
             both = np.array([self.alone / single, pairs / whole])
             found = likely_totals(((surely / surely.sum())[:, None] * both).sum(axis=0), float(surely.sum() ** -0.5))
         kept = np.maximum(found, _LEAST_FREQUENCY / words)
-        return kept / kept.sum()
+        result: Array = kept / kept.sum()
+        return result
 
     @cached_property
     def total(self) -> float:
@@ -237,7 +238,8 @@ class PairSums:
     def _by_chance(self) -> Array:
         """q f of each word: pairs of words vary by chance with the product of theirs."""
         each = np.sqrt(2.0 * (1.0 - self.share)) / self.length  # what one document adds to a pair
-        return np.sqrt(each * self.total) * self.frequencies
+        found: Array = np.sqrt(each * self.total) * self.frequencies
+        return found
 
     @cached_property
     def factors(self) -> Array:
@@ -253,7 +255,8 @@ class PairSums:
         squares = np.square(topics)
         whole = np.maximum(squares.sum(axis=1), 1e-300)
         of_noise, of_chance = ((squares * part).sum(axis=1) / whole for part in (added, 1.0 - added))
-        return of_noise[:, None] * added + of_chance[:, None] * (1.0 - added)
+        found: Array = of_noise[:, None] * added + of_chance[:, None] * (1.0 - added)
+        return found
 
     @cached_property
     def even(self) -> Array:
@@ -266,7 +269,8 @@ class PairSums:
 
         They are rounded, so that the last bits of a library's solver decide nothing.
         """
-        return np.round(np.linalg.eigvalsh(self.even)[::-1] / (2.0 * np.sqrt(len(self.alone))), 3)
+        found: Array = np.round(np.linalg.eigvalsh(self.even)[::-1] / (2.0 * np.sqrt(len(self.alone))), 3)
+        return found
 
     @property
     def beyond_chance(self) -> int:
@@ -329,7 +333,8 @@ def _together(even: Array, topics: Array, prevalence: Array) -> Array:
     inner = np.linalg.pinv(topics @ topics.T, hermitian=True)
     found = np.maximum(inner @ (topics @ even @ topics.T) @ inner, 0.0)
     found = (found + found.T) / max(float(found.sum()) * 2.0, _TINY)
-    return np.round(found / np.maximum(np.outer(prevalence, prevalence), _TINY), 3)
+    result: Array = np.round(found / np.maximum(np.outer(prevalence, prevalence), _TINY), 3)
+    return result
 
 
 Topics = Annotated[int, within(0, MOST_TOPICS)]
@@ -413,7 +418,8 @@ class Moments(MixedTopics):
         if self.n_topics and len(state["topics"]) != self.n_topics:
             raise BrokenPromise("table of topics", len(state["topics"]), self.n_topics)
         found = np.clip(np.nan_to_num(state["topics"], nan=0.0), 0.0, 1.0) + _LEAST
-        return found / found.sum(axis=1, keepdims=True)
+        result: Array = found / found.sum(axis=1, keepdims=True)
+        return result
 
     def folding(self, state: State) -> tuple[Array, int]:
         return np.full(len(state["topics"]), self.alpha), _FOLDING

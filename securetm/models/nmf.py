@@ -219,7 +219,8 @@ class FactoredTopics(MixedTopics):
     def topics(self, state: State) -> Array:
         topics = self.factor(state)
         smooth = topics / np.maximum(topics.sum(axis=1, keepdims=True), _LEAST) + _LEAST / topics.shape[1]
-        return smooth / smooth.sum(axis=1, keepdims=True)
+        found: Array = smooth / smooth.sum(axis=1, keepdims=True)
+        return found
 
     def infer(self, state: State, documents: Any) -> Array:
         """Each document's topic shares: how much of the words that its topic weights give comes from each topic.
@@ -439,4 +440,5 @@ def _shares(words: Array) -> Array:
     """Frequencies above zero that sum to one: a word that was never met counts as one in a million."""
     known = np.maximum(np.nan_to_num(words, nan=0.0, posinf=0.0), 0.0)
     smooth = known / max(float(known.sum()), 1e-300) + 1e-6 / len(words)
-    return smooth / smooth.sum()
+    found: Array = smooth / smooth.sum()
+    return found

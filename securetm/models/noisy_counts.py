@@ -257,7 +257,8 @@ def likely_totals(found: Array, deviation: Array | float, public: Array | None =
         evidence -= float(np.log(base).sum()) + (2 * _SURE if power else _SURE)
         if evidence > most:
             best, most = base * sizes, evidence
-    return np.maximum(best, _SMALLEST)
+    result: Array = np.maximum(best, _SMALLEST)
+    return result
 
 
 def likely_counts(found: Array, deviation: Array | float, asked: Array, totals: Array, vectors: Array | None = None) -> Array:
@@ -285,13 +286,15 @@ def likely_counts(found: Array, deviation: Array | float, asked: Array, totals: 
     spread = np.sqrt(centres * (totals / len(found)))
     counts = means_around(found, centres, spread, np.broadcast_to(noise, found.shape))
     counts = np.maximum(counts, _LEAST * expected)
-    return counts * (totals / counts.sum(axis=0))
+    result: Array = counts * (totals / counts.sum(axis=0))
+    return result
 
 
 def shares_of_words(counts: Array) -> Array:
     """The share of each topic in each word's counts; equal shares of a word without any."""
     known = np.maximum(counts, 0.0) + _SMALLEST
-    return known / known.sum(axis=0)
+    found: Array = known / known.sum(axis=0)
+    return found
 
 
 def _by_feature(weights: tuple[float, float, float], features: Array) -> Array:
@@ -381,7 +384,8 @@ def deviations_above(counts: Array, deviation: Array | float) -> Array:
     by_topic = np.square(1.0 - p) + (len(p) - 1) * np.square(p)
     by_word = noise * np.square(1.0 - q) + np.square(q) * (noise.sum() - noise)
     variance = np.outer(by_topic, by_word) + noise.sum() * len(p) * noise / whole**2
-    return (counts - np.outer(topics / whole, words)) / np.sqrt(variance)
+    found: Array = (counts - np.outer(topics / whole, words)) / np.sqrt(variance)
+    return found
 
 
 NOISED = ("noised", "noised_words", "noise")  # the arrays of a state that hold noised answers; parties do not get them

@@ -43,7 +43,8 @@ class PublicKnowledge:
 
     def counts(self, each: float) -> Array:
         """The topics as counts, with so many counts a word on average in each topic."""
-        return self.topics * (each * self.topics.shape[1])
+        found: Array = self.topics * (each * self.topics.shape[1])
+        return found
 
 
 def without_public(state: State) -> State:

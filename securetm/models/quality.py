@@ -96,4 +96,5 @@ def npmi_of_topics(place: Array, together: Array, total: float) -> Array:
     """Means of NPMI, where `together` holds counts of pairs and on its diagonal counts of words."""
     first, second = (place[:, side] for side in pairs_within(place))
     alone = np.diagonal(together)
-    return npmi(together[first, second], alone[first], alone[second], total).mean(axis=1)
+    found: Array = npmi(together[first, second], alone[first], alone[second], total).mean(axis=1)
+    return found

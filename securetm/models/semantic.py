@@ -274,7 +274,8 @@ class SemanticTopics(MixedTopics):
         frequent = self.frequencies(state)
         usual = frequent.sum(axis=0) / frequent.sum()
         weighed = frequent * np.log1p(1.0 / (self.n_topics * usual))
-        return weighed / weighed.sum(axis=1, keepdims=True)
+        found: Array = weighed / weighed.sum(axis=1, keepdims=True)
+        return found
 
     def frequencies(self, state: State) -> Array:
         """How frequent each word is in the documents of each topic: each row sums to one."""
@@ -282,14 +283,16 @@ class SemanticTopics(MixedTopics):
             raise BrokenPromise("table of topics", len(state["counts"]), self.n_topics)
         found = np.maximum(np.nan_to_num(state["counts"], nan=0.0, posinf=0.0), 0.0)
         found = found / np.maximum(found.sum(axis=1, keepdims=True), 1e-300) + _LEAST
-        return found / found.sum(axis=1, keepdims=True)
+        result: Array = found / found.sum(axis=1, keepdims=True)
+        return result
 
     def by_word(self, state: State) -> Array:
         return np.ascontiguousarray(self.frequencies(state).T)
 
     def nearness(self, state: State, documents: Any) -> Array:
         """The cosine of each document's embedding with the nearest centre."""
-        return product_transposed(self.read(documents), self.checked(state["centres"])).max(axis=1)
+        found: Array = product_transposed(self.read(documents), self.checked(state["centres"])).max(axis=1)
+        return found
 
     def infer(self, state: State, documents: Any) -> Array:
         """Each document's topic shares: how near its embedding is to each centre, whatever its words are."""

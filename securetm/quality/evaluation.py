@@ -73,7 +73,8 @@ class TopicsOnDocuments:
         """The seen and the unseen half of each held-out document, in the topics' own words."""
         assert self.given.held_out is not None
         known = self.given.documents.select(self.given.held_out).project(self.topics.vocabulary)
-        return known.halves(self.given.seed)
+        found: tuple[Any, Any] = known.halves(self.given.seed)
+        return found
 
     @cached_property
     def unseen_words(self) -> Array:

@@ -91,7 +91,8 @@ def said_by_svm(known: Array, labels: Array, tried: Array) -> Array:
     logs = np.log(known + _LEAST)
     middle, spread = logs.mean(axis=0), logs.std(axis=0) + 1e-9
     svm = LinearSVC(C=0.1, dual=False).fit((logs - middle) / spread, labels)
-    return svm.predict((np.log(tried + _LEAST) - middle) / spread)
+    found: Array = svm.predict((np.log(tried + _LEAST) - middle) / spread)
+    return found
 
 
 # ---- coherence: NPMI, and c_v of Röder, Both and Hinneburg 2015; by word vectors (FedNMF) -----------------------------
@@ -210,7 +211,8 @@ def embedding_coherence(top: Array, vectors: Array) -> Array:
     unit = np.divide(vectors, lengths, out=np.zeros(vectors.shape), where=lengths > 0)[top]
     cosines = unit @ unit.transpose(0, 2, 1)
     first, second = pairs_within(top)
-    return cosines[:, first, second].mean(axis=1)
+    found: Array = cosines[:, first, second].mean(axis=1)
+    return found
 
 
 # ---- agreement of two models, of a model with the truth (gFedNTM), or of runs of several seeds ------------------------
@@ -302,7 +304,8 @@ def matched(similar: Array) -> Array:
     """The similarity of each pair when topics are matched one to one, so that the pairs are as similar as can be in total."""
     from scipy.optimize import linear_sum_assignment  # takes long to import
 
-    return similar[linear_sum_assignment(-similar)]
+    found: Array = similar[linear_sum_assignment(-similar)]
+    return found
 
 
 def stability(runs: Sequence[JudgedTopics], words: int = 10) -> float:

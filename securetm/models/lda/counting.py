@@ -53,7 +53,8 @@ def likely_shares(counts: Array) -> Array:
     by_chance = (len(found) - 1) / np.maximum(uses, _TINY)
     believed = np.clip(1.0 - by_chance / np.maximum(squares, _TINY), 0.0, _SUREST)
     joint = (uses + _UNSEEN) * (usual + believed * apart)
-    return joint / joint.sum()
+    result: Array = joint / joint.sum()
+    return result
 
 
 MOST_TOPICS = 1 << 16  # a draw's topic is kept in two bytes
@@ -99,7 +100,8 @@ class CountedTopics(MixedTopics):
         """Each topic's words: its counts, smoothed by eta; where sums had noise, the likely counts behind it, as they are."""
         noised = NoisedCounts.kept_in(state) is not None
         counts = np.clip(state["counts"], _LEAST, _MOST) if noised else self.smoothed(state)
-        return counts / counts.sum(axis=1, keepdims=True)
+        found: Array = counts / counts.sum(axis=1, keepdims=True)
+        return found
 
     def completing(self, state: State) -> tuple[Array, Completion]:
         """Around topics' sizes; a learned alpha knows these."""
@@ -172,7 +174,8 @@ class CountTable:
     @cached_property
     def totals(self) -> Array:
         """The sum of each topic's counts, without eta."""
-        return self.counts.sum(axis=1)
+        found: Array = self.counts.sum(axis=1)
+        return found
 
     def noise(self, names: Array) -> Array:
         """Where each document's stream of public noise begins. It depends on the name: two documents may have one key."""
@@ -212,7 +215,8 @@ class Assignments:
         return Assignments(names, steps, draw_ends, topics)
 
     def known(self) -> Array:
-        return self.steps != NEVER
+        found: Array = self.steps != NEVER
+        return found
 
     def keep(self, memory: Memory, fresh: Assignments) -> None:
         """Stores the fresh topics in the party's memory, and keeps those of documents that took no part this time."""
@@ -358,4 +362,5 @@ class Counting(CountedTopics):
 
 def bounded(numbers: Array, least: float = 0.0) -> Array:
     """Numbers of a state, which may be forged, clamped to the range of counts and priors."""
-    return np.clip(np.nan_to_num(numbers, nan=0.0), least, MOST_COUNTED)
+    found: Array = np.clip(np.nan_to_num(numbers, nan=0.0), least, MOST_COUNTED)
+    return found

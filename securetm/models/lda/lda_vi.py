@@ -335,4 +335,5 @@ def _stretched(counts: Array, factor: float) -> Array:
     """The same counts with the mean of each word over topics multiplied."""
     if factor == 1:
         return counts
-    return counts + (factor - 1.0) * counts.mean(axis=0)
+    found: Array = counts + (factor - 1.0) * counts.mean(axis=0)
+    return found

@@ -68,7 +68,8 @@ def _heaviest_of(row: Array, words: int) -> Array:
     above = weights > least
     level = np.flatnonzero(weights == least)[: words - int(above.sum())]
     above[level] = True
-    return some[above]
+    found: Array = some[above]
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -172,7 +173,8 @@ def shares(topics: Array) -> Array:
     """Rows that sum to one (iFTM's topic-wise normalisation); an empty row stays empty."""
     table = np.asarray(topics, dtype=np.float64)
     sums = table.sum(axis=1, keepdims=True)
-    return np.divide(table, sums, out=np.zeros(table.shape), where=sums > 0)
+    found: Array = np.divide(table, sums, out=np.zeros(table.shape), where=sums > 0)
+    return found
 
 
 def merged(counts: Array, most: int) -> Array:
@@ -248,7 +250,8 @@ def _loss(masses: Array, roots: Array, one: int, other: int) -> float:
     alike = 0.0
     for w in range(roots.shape[1]):
         alike += roots[one, w] * roots[other, w]
-    return max(1.0 - alike, 0.0) * (masses[one] * masses[other] / (masses[one] + masses[other]))
+    found: float = max(1.0 - alike, 0.0) * (masses[one] * masses[other] / (masses[one] + masses[other]))
+    return found
 
 
 @njit(cache=True, nogil=True)

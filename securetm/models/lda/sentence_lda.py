@@ -379,7 +379,8 @@ def _by_words(
 @njit(cache=True, nogil=True, inline="always")
 def _proposed(w: int, z: int, given: RoundFacts, proposals: Proposals) -> float:
     """The probability that a word's table proposes a topic, up to a factor that is the same for all topics."""
-    return (given.shared[w, z] + given.eta) * proposals.scale[z]
+    found: float = (given.shared[w, z] + given.eta) * proposals.scale[z]
+    return found
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -54,7 +54,8 @@ class WordBatch:
         """The places of these documents' entries, one document after the other."""
         sizes = np.diff(self.ends)[rows]
         ends = np.cumsum(sizes)
-        return np.arange(sizes.sum()) + np.repeat(self.ends[rows] - ends + sizes, sizes)
+        found: Array = np.arange(sizes.sum()) + np.repeat(self.ends[rows] - ends + sizes, sizes)
+        return found
 
 
 def bags(counts: Any, dtype: Any, embeddings: Array | None = None, length: float = 1.0) -> WordBatch:

@@ -152,7 +152,8 @@ class MixtureDecoded:
 
     def background_squares(self) -> Array:
         """Squared lengths of expected minus found counts."""
-        return self._squares[1]
+        found: Array = self._squares[1]
+        return found
 
     def topics_squares(self) -> tuple[Array, Array]:
         """Squared lengths, and the largest of the factors."""

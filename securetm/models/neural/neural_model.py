@@ -193,7 +193,8 @@ class NeuralTopicModel(GradientModel):
         return self.restored(weights), memory
 
     def _background(self, weights: Array) -> Array:
-        return self._shape(weights).views(weights)["background"]
+        found: Array = self._shape(weights).views(weights)["background"]
+        return found
 
     def restored(self, weights: Array) -> Array:
         """With every word's spread restored, in place."""

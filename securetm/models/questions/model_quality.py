@@ -104,7 +104,8 @@ def npmi_from_answer(top: Array, answer: Answer) -> Array:
     place = np.searchsorted(_code(pairs[:, 0], pairs[:, 1]), _code(words[first], words[second]))
     documents, together = float(total["documents"][0]), total["pairs"][place]
     one, other = (np.clip(total["words"][side], together, documents) for side in (first, second))  # noise may contradict itself
-    return npmi(together, one, other, documents).mean(axis=1)
+    found: Array = npmi(together, one, other, documents).mean(axis=1)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -134,4 +134,5 @@ def _alone(table: Array) -> Array:
     ones = cells // np.maximum(cells[:, [_COUNT]], 1)
     low, high = _check(ones)
     at_home = np.any([places == held for places in _places(ones, len(table))], axis=0) if len(held) else np.zeros(0, bool)
-    return cells[(low == ones[:, _CHECK]) & (high == ones[:, _CHECK + 1]) & at_home]
+    found: Array = cells[(low == ones[:, _CHECK]) & (high == ones[:, _CHECK + 1]) & at_home]
+    return found

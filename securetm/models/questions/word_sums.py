@@ -207,7 +207,8 @@ def share_of_documents(weights: Array, documents: int) -> Array:
 
     A document of n words gives each of them a weight of one over the root of n, and so the root of n to all of them together.
     """
-    return np.minimum(weights * weights.sum() / documents**2, 1.0)
+    found: Array = np.minimum(weights * weights.sum() / documents**2, 1.0)
+    return found
 
 
 @dataclass(frozen=True)
