@@ -29,9 +29,11 @@ from securetm.plans.forecast import (
     Verdict,
     best_settings,
     forecast,
+    least_words,
     order_of,
     setting_under,
     tried_as,
+    words_found,
 )
 from securetm.plans.profile_choice import (
     BREAKERS,
@@ -108,13 +110,16 @@ class PlanNotes:
 
 
 def plan_of(
-    answers: Answers, profile: Profile, notes: PlanNotes, best: ForecastSetting | None = None
+    answers: Answers, profile: Profile, notes: PlanNotes, best: ForecastSetting | None = None, *, general: bool = False
 ) -> tuple[Recommendation, str]:
-    """The plan that is recommended, with the settings of which the forecast expects most, and its file."""
+    """The plan that is recommended, with the settings of which the forecast expects most, and its file.
+
+    `general`: over a list of general words, also where of no settings anything is expected.
+    """
     hidden, parties = hides_documents(profile.budget), dealt_out(answers, profile)
     said = dict[str, str]()
     whole = bool(notes.language) and language_code(notes.language) is None  # a list in a file is kept whole
-    general = best is not None and best.general_list
+    general = general or (best is not None and best.general_list)
     if general:
         said["vocabulary.file"] = "of general texts: behind the noise too few words of these documents would be found"
     if best is not None and best.listed:
@@ -320,8 +325,8 @@ def _shared(answers: Answers, profile: Profile, notes: PlanNotes) -> PlanNotes:
 
 def _made(answers: Answers, profile: Profile, notes: PlanNotes, best: Forecast | None) -> _Made:
     """The plan. Where several trainings share a budget, it has the noise with which a ledger admits all of them."""
-    setting = best.setting if best and best.held_out else None
-    found, text = plan_of(answers, profile, notes, setting)
+    setting, general = best.setting if best and best.held_out else None, best is not None and best.setting.general_list
+    found, text = plan_of(answers, profile, notes, setting, general=general)
     agreement = agree(found.plan)
     if best is not None and setting is None:  # of no settings anything is known: what the run will say of its own
         best = forecast_of(agreement, dealt_out(answers, profile)) or best
@@ -330,7 +335,7 @@ def _made(answers: Answers, profile: Profile, notes: PlanNotes, best: Forecast |
     from securetm.federation.budget.prices import noise_for_runs  # with the accountant, which one training does not need
 
     noise = noise_for_runs(agreement, dealt_out(answers, profile), answers.trainings)
-    found, text = plan_of(answers, profile, replace(notes, noise=noise), setting)
+    found, text = plan_of(answers, profile, replace(notes, noise=noise), setting, general=general)
     if best is not None and setting is not None:
         epsilon = epsilon_for(answers, profile, notes)
         best = forecast(replace(setting, noise=noise, epsilon=epsilon, length=setting.length if notes.length else 0.0))
@@ -388,7 +393,10 @@ def _best(answers: Answers, profile: Profile, notes: PlanNotes) -> Forecast | No
     known = [one for one in each if one is not None]
     if known:
         return max(known, key=order_of)
-    return forecast(replace(usual, found_from=setting.found_from))
+    unknown = replace(usual, found_from=setting.found_from)
+    if "file" in profile.vocabularies and words_found(unknown) < least_words(unknown.topics):
+        unknown = replace(usual, general_list=True)  # of their own words too few would be found
+    return forecast(unknown)
 
 
 def _needed(answers: Answers, profile: Profile, notes: PlanNotes) -> NamingThreshold | None:
