@@ -29,12 +29,12 @@ class BudgetTooSmall(Misuse):
     hint = "{instead}"
 
 
-def noise_for(make: Make, epsilon: float, delta: float, low: float, high: float) -> float:
-    """The least noise between `low` and `high` whose spends stay within the budget, at most a thousandth too large."""
-    low, high = positive("least noise", low), positive("largest noise", high)
+def noise_for(make: Make, epsilon: float, delta: float, least: float, most: float) -> float:
+    """The least noise between `least` and `most` whose spends stay within the budget, at most a thousandth too large."""
+    least, most = positive("least noise", least), positive("largest noise", most)
     epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
-    if not within(make(high), epsilon, delta):
-        noise, reason = f"noise between {low:g} and {high:g}", f"the largest spends more at delta = {upward_figure(delta)}"
+    if not within(make(most), epsilon, delta):
+        noise, reason = f"noise between {least:g} and {most:g}", f"the largest spends more at delta = {upward_figure(delta)}"
         instead = "allow a larger epsilon, or take fewer rounds or smaller batches"
         raise BudgetTooSmall(noise, upward(epsilon), reason, instead)
 
@@ -45,7 +45,7 @@ def noise_for(make: Make, epsilon: float, delta: float, low: float, high: float)
     def excess(place: float) -> float:
         return _log_ratio(total(make(math.exp(place)), delta).epsilon, epsilon)
 
-    place, end, stride = math.log(high), math.log(low), 0.1
+    place, end, stride = math.log(most), math.log(least), 0.1
     if quickly(end) <= 0:
         place = end
     elif quickly(place) <= 0:
