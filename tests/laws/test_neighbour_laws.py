@@ -20,7 +20,7 @@ from securetm.corpus import building, partitions
 from securetm.corpus.corpus_build import CorpusBuild
 from securetm.corpus.document_names import document_keys
 from securetm.corpus.records import Columns
-from securetm.corpus.tokeniser import DROPPED, Tokeniser
+from securetm.corpus.tokeniser import RECOMMENDED, Tokeniser
 from securetm.errors import Mistake
 from securetm.resources import toml_names
 from securetm.testing import NeighbourLaws
@@ -140,7 +140,7 @@ class TestShards(OneModel):
 
     def write(self, folder: Path, rows: Sequence[Row]) -> str:
         source = super().write(folder, rows)
-        read = Tokeniser(markup=DROPPED)  # as new plans read
+        read = Tokeniser(**RECOMMENDED)  # as new plans read
         CorpusBuild(source, folder / "built", Columns(), read, block_documents=self.block_documents, megabytes=64).run()
         return str(folder / "built")
 
