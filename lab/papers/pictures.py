@@ -176,7 +176,7 @@ def _notes(count: int, ink: str) -> list[Any]:
     from matplotlib.lines import Line2D
     from matplotlib.textpath import TextPath
 
-    form: dict[str, Any] = {"linestyle": "", "markersize": 8, "color": ink, "markeredgewidth": 0}
+    form: dict[str, Any] = {"linestyle": "", "markersize": 13, "color": ink, "markeredgewidth": 0}
     return [Line2D([], [], marker=TextPath((0, 0), "3"), **form) for _ in range(count)]
 
 
