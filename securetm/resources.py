@@ -41,4 +41,5 @@ def named_toml(folder: str, name: str, *, below: str = "", kind: str) -> Path:
 
 
 def user_cache() -> Path:
+    """The folder of everything that this user's processes keep and could compute again."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "securetm"

@@ -342,6 +342,7 @@ def _line(mistake: Misuse, lines: Mapping[KeyPath, int], content: Mapping[str, A
 
 
 def _table(where: str, content: Mapping[str, Any]) -> KeyPath:
+    """The path of the table that is called so in a message; the whole file where it names none."""
     named = _TABLE.search(where)
     if named is None:
         return ("model",) if where.isidentifier() else ()  # a class: only models name theirs

@@ -356,8 +356,8 @@ def _whole_case(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _taken(
     pairs: Mapping[str, Sequence[tuple[bool, Sequence[tuple[float, float, float]]]]], near: float, *, general: bool
-) -> float:
-    """The share of the better one's F1 that is reached on average; each corpus weighs alike."""
+) -> float | None:
+    """The share of the better one's F1 that is reached on average; each corpus weighs alike; None without pairs."""
     means = []
     for each in pairs.values():
         reached = []
@@ -366,7 +366,7 @@ def _taken(
             if of_general is general:
                 reached.append(max(both, key=lambda one: one[1] if apart <= near else one[0])[2])
         means += [float(np.mean(reached))] if reached else []
-    return round(float(np.mean(means)), 4)
+    return round(float(np.mean(means)), 4) if means else None
 
 
 # ---- how it does -------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -235,7 +235,7 @@ def whole(name: str) -> Corpus:
     return WHOLE[name]()
 
 
-@cache
+@lru_cache(2)
 def with_judges(name: str, most: int, judges: int) -> tuple[Corpus, Corpus]:
     """So many documents to train on, or all that are there, and others that judge the topics; over all their words."""
     corpus = whole(name)

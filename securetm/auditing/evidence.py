@@ -128,7 +128,6 @@ def record(audit: Audit, examples: int) -> dict[str, Any]:
 
 
 def write_evidence(evidence: Evidence, folder: Path) -> None:
-
     def place(one: Finding) -> tuple[str, ...]:
         tried = one.attempt
         return tried.attack, tried.threat_model, tried.adversary, tried.bound.get(TRIAL, "")

@@ -104,7 +104,7 @@ def _tried_run(
         by, reason = refused.party, type(refused).__name__
     select = "SELECT COUNT(*) FROM messages WHERE serial = ? AND channel = ?"
     with closing(Transcript(folder.path / "transcript", with_content=True)) as transcript:
-        every = serials_of(folder, (TRAIN,), plan.training.rounds)
+        every = serials_of(folder, (TRAIN,), 1000)  # rounds, more than such a run has
         opened = sum(transcript.rows(select, serial, TOTAL)[0][0] for serial in every)
     held = reason in (BelowMinimum.__name__, TooFewToTakePart.__name__) and not opened
     return RefusalRecord(plan.profile, attempt, documents, minimum, held, by, reason)

@@ -104,6 +104,7 @@ class NoiseGroup:
     colluding: Colluding = 0
 
     def told(self) -> tuple[int, int, int] | None:
+        """How many parties, how many must remain and how many may help; nothing where nobody says it."""
         from securetm.accounting.calculator.option_checks import check, refused, remaining
 
         if self.parties is None:

@@ -30,6 +30,7 @@ from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Bill, leaves_of
 from securetm.cli.run import run_to_type
 from securetm.contracts import NoiseBy, Unit
+from securetm.corpus.languages import language_code
 from securetm.corpus.public_words import USUAL_LENGTH
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.data_classes import asdict, dataclass, replace
@@ -383,7 +384,8 @@ class ProfileQuestion:
             most, differs = best_said(best), best.verdict is not expected.verdict
             said = f"Other settings, another verdict: {most[0].lower()}{most[1:]}" if differs else most
             better = f"{said} The run with these: {self.run_with(best.setting)}"
-        return " ".join(filter(None, (before_a_run(expected, ""), open_words if left_open else "", better)))
+        before = before_a_run(expected, "", language_code(self.language or ""))
+        return " ".join(filter(None, (before, open_words if left_open else "", better)))
 
     def setting(self, **known: Any) -> ForecastSetting:
         """What the forecast counts with; `known` is what is not left open."""

@@ -20,7 +20,6 @@ from securetm.corpus.readers import Glance, glance, records_of
 from securetm.corpus.records import Columns
 from securetm.corpus.store import is_stored
 from securetm.data_classes import dataclass
-from securetm.data_classes import replace as replaced
 from securetm.errors import BadSetting, Mistake, Misuse, NoSuchPath
 from securetm.federation.courier.passes import passes_of
 from securetm.plans.agreement import agree
@@ -110,8 +109,8 @@ def choose(
         _check_so_far(given)
         whole = _complete(given, to)
         facts = _chosen(whole, notes)
-    if notes.measured and "document_length" in (facts["plan"] or ""):
-        to.note(sentence("choosing.measured", corpus, notes.length))
+    if notes.seen_length and facts["forecast"] and not notes.length:
+        to.note(sentence("choosing.seen_length", corpus, notes.seen_length))
     if differing := _other_numbers(corpus, person, from_table(Answers, whole, "the answers")):
         to.note(differing)
     return _answered(facts, out, to)
@@ -208,9 +207,7 @@ def _notes(
     spoken = "" if seen.language in (None, ENGLISH_CODE) or language else seen.language or ""
     why = _why_public(public, language)
     own = corpus, person, language, document_length, epsilon or 0.0, why
-    measured = 0.0 if document_length else seen.length
-    notes = PlanNotes(*own, spoken=spoken, surely=seen.surely, has_parties=seen.has_parties)
-    return replaced(notes, length=measured, measured=True) if measured else notes
+    return PlanNotes(*own, spoken=spoken, surely=seen.surely, has_parties=seen.has_parties, seen_length=seen.length)
 
 
 _NEAR = 0.1  # the share of the documents by which an answer that says "about" may be off
@@ -369,6 +366,7 @@ def asked(given: Given, to: Console) -> Given:
 
 
 def _answer(question: ChoiceQuestion, given: Given, to: Console) -> Any:
+    """The answer to one question; None where somebody wants to go back."""
     to.print(f"\n[bold]{question.number} of {QUESTIONS[-1].number}[/bold]  {escape(question.text)}")
     options = Table.grid(Column(no_wrap=True), Column(style="bold", no_wrap=True), Column(), padding=(0, 2, 0, 0))
     for number, (name, meaning) in enumerate(question.options.items(), 1):

@@ -64,7 +64,7 @@ def build(
         whole = whole_plan(plan, chosen)
     tokeniser = _tokeniser(chosen) if whole is None else whole.tokeniser.make()
     unnamed = whole is None and "tokeniser.stop_words" not in chosen
-    if unnamed and memory is None and (seen := _foreign_in(source, columns)).foreign:  # lists of languages take memory
+    if unnamed and memory is None and (seen := language_in(source, columns)).foreign:  # lists of languages take memory
         to.note(
             f"The documents read as {seen.name}, and stop words of English are taken: function words will be among the topics. "
             f"Stop words of {seen.name}: --set tokeniser.stop_words={seen.foreign}, here and in each run."
@@ -139,7 +139,7 @@ def words(
     settings = plan_settings([f"tokeniser.ngrams={2 if phrases else 1}", *(set_ or [])])
     for name in settings:
         require(name.startswith("tokeniser."), "securetm corpus words", "--set", name, "must be a setting of the tokeniser")
-    if "tokeniser.stop_words" not in settings and (seen := _foreign_in(str(source), Columns(text=text))).foreign:
+    if "tokeniser.stop_words" not in settings and (seen := language_in(str(source), Columns(text=text))).foreign:
         to.note(f"The documents read as {seen.name}, so its stop words are left out.")
         settings["tokeniser.stop_words"] = seen.foreign
     listed = words_and_phrases(
@@ -205,11 +205,14 @@ def _tokeniser(settings: dict[str, str]) -> Tokeniser:
     return from_table(TokeniserChoice, {**RECOMMENDED, **own}, "[tokeniser]").make()
 
 
-def _foreign_in(source: str, columns: Columns) -> SeenLanguage:
-    """The language of these documents."""
+def language_in(source: str, columns: Columns) -> SeenLanguage:
+    """The language of these documents; nothing where they can be read only once."""
     from securetm.corpus.given_texts import SeenLanguage
     from securetm.corpus.readers import glance
 
+    path = Path(source.partition(":")[2] or source)
+    if path.is_fifo() or path.is_char_device() or path.is_socket():
+        return SeenLanguage()
     return SeenLanguage(glance(source, columns).language)
 
 

@@ -92,6 +92,7 @@ def _run(arguments: list[str], debug: bool) -> int:
 
 
 def _works(arguments: list[str]) -> bool:
+    """Answers `securetm health FILE` before any library loads. False where something else is asked, or the file is wrong."""
     if arguments == ["health"] and FILE in os.environ:
         arguments = [*arguments, os.environ[FILE]]
     if len(arguments) != 2 or arguments[0] != "health" or arguments[1].startswith("-"):

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import numpy as np
 
 from securetm.cli.command import Output, command
+from securetm.cli.corpus import language_in
 from securetm.cli.options import ARGUMENT, COLUMN, FILE, FOLDERS, Run, Text
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.dates import PERIODS
-from securetm.corpus.given_texts import SeenLanguage
-from securetm.corpus.readers import glance, read_corpus
+from securetm.corpus.readers import read_corpus
 from securetm.corpus.records import Columns
 from securetm.corpus.tokeniser import ENGLISH_LIST, RECOMMENDED, Tokeniser
 from securetm.corpus.word_vectors import read_vectors
@@ -395,7 +395,7 @@ def _judging_documents(
     if corpus is not None:
         text, label = columns
         if isinstance(first, Path):
-            seen = SeenLanguage(glance(corpus, Columns(text, label)).language)
+            seen = language_in(str(corpus), Columns(text, label))
             if seen.foreign:
                 out.note(f"The documents read as {seen.name}, so its stop words are not counted.")
             by = Tokeniser(stop_words=seen.foreign or ENGLISH_LIST, **RECOMMENDED)

@@ -730,9 +730,10 @@ def best_settings(
 
 def _worth_at_each_length(told: Sequence[Forecast]) -> list[Forecast]:
     """The forecasts, with what each gives up beside the best one where it gives up most, be documents short or long."""
-    each = [[_of_one_length(replace(one.setting, length=length)).f1 or 0.0 for length in LENGTHS] for one in told]
-    most = [max(column) for column in zip(*each, strict=True)]
-    worst = [min((f1 / best for f1, best in zip(row, most, strict=True) if f1), default=0.0) for row in each]
+    each = [[_of_one_length(replace(one.setting, length=length)).f1 for length in LENGTHS] for one in told]
+    most = [max((f1 for f1 in column if f1 is not None), default=0.0) for column in zip(*each, strict=True)]
+    pairs = [[(f1, best) for f1, best in zip(row, most, strict=True) if f1 is not None and best] for row in each]
+    worst = [min((f1 / best for f1, best in row), default=0.0) for row in pairs]
     return [replace(one, f1=f1) for one, f1 in zip(told, worst, strict=True)]
 
 

@@ -1,7 +1,7 @@
 """The schema of a plan: every section, every setting, and what each may be. A plan says everything; reading it infers nothing.
 
 A plan is what all parties agree on and, for a simulation, where the documents come from. `recommend.py` makes a whole plan of
-one that leaves settings open, and `checks.py` says whether it is sound.
+one that leaves settings open, and `reading.py` says whether it is sound.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ from securetm.plans.forecast import (
     best_settings,
     forecast,
     least_words,
+    length_asked,
     order_of,
     setting_under,
     tried_as,
@@ -54,7 +55,7 @@ from securetm.plans.profiles import read_profile
 from securetm.plans.recommend import Recommendation, plan_text, recommended
 from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, USUAL_LANGUAGE, WITH_PRIVATE, Plan, hides_documents
 from securetm.reports.committed_costs import ProfileCost, by_cost, cost_of
-from securetm.reports.forecast import before_a_run, chance_said, forecast_said
+from securetm.reports.forecast import before_a_run, chance_said, forecast_said, in_language
 from securetm.reports.profiles import explain
 from securetm.reports.statement.guesses import MOST_RIGHT, is_limited, limit_said, limited_epsilon, of_100, right_guesses
 from securetm.reports.statement.questions import plain_claim
@@ -89,7 +90,7 @@ class PlanNotes:
     spoken: str = ""  # the code of the documents' language, where it is seen and no English, and nobody names one
     surely: bool = False  # whether no single document decides that
     has_parties: bool = False  # whether a column of the documents names who holds each
-    measured: bool = False  # whether the documents say how long they are, and no single one decides it
+    seen_length: float = 0.0  # words of the documents that are there: told to whoever holds them, and in no plan
 
     @property
     def code(self) -> str | None:
@@ -110,16 +111,21 @@ class PlanNotes:
 
 
 def plan_of(
-    answers: Answers, profile: Profile, notes: PlanNotes, best: ForecastSetting | None = None, *, general: bool = False
+    answers: Answers,
+    profile: Profile,
+    notes: PlanNotes,
+    best: ForecastSetting | None = None,
+    unknown: ForecastSetting | None = None,
 ) -> tuple[Recommendation, str]:
     """The plan that is recommended, with the settings of which the forecast expects most, and its file.
 
-    `general`: over a list of general words, also where of no settings anything is expected.
+    Of `unknown` nothing can be forecast: it says which words are listed, and how many of them a document has.
     """
     hidden, parties = hides_documents(profile.budget), dealt_out(answers, profile)
     said = dict[str, str]()
     whole = bool(notes.language) and language_code(notes.language) is None  # a list in a file is kept whole
-    general = general or (best is not None and best.general_list)
+    listed_of = best or unknown
+    general = listed_of is not None and listed_of.general_list
     if general:
         said["vocabulary.file"] = "of general texts: behind the noise too few words of these documents would be found"
     if best is not None and best.listed:
@@ -131,7 +137,7 @@ def plan_of(
     listed = {"file": named} if whole or general or (notes.language and best is None) else {}
     asked: dict[str, Any] = {
         "profile": profile.name,
-        "training": _training(answers, notes, best, said) if hidden else {},
+        "training": _training(answers, notes, best, said, listed_of.length if listed_of else notes.length) if hidden else {},
         "federation": {"parties": parties} if hidden else {},
         "model": {"name": best.model, "n_topics": best.topics} if best else {},
         "privacy": _privacy(answers, profile, notes, said) if hidden else {},
@@ -169,7 +175,9 @@ def persons_of(answers: Answers) -> int:
     return max(answers.documents // answers.per_person, 1) if answers.unit is Unit.PERSON else 0
 
 
-def _training(answers: Answers, notes: PlanNotes, best: ForecastSetting | None, said: dict[str, str]) -> dict[str, Any]:
+def _training(
+    answers: Answers, notes: PlanNotes, best: ForecastSetting | None, said: dict[str, str], length: float
+) -> dict[str, Any]:
     """Public numbers, and what the forecast makes of them."""
     persons, asked = persons_of(answers), dict[str, Any](documents=answers.documents)
     said["training.documents"] = "of all parties, about: a public number, as the next ones"
@@ -177,7 +185,7 @@ def _training(answers: Answers, notes: PlanNotes, best: ForecastSetting | None, 
         asked["persons"] = persons
         said["training.persons"] = f"at least, if each has {answers.per_person} documents"
     if notes.length:
-        asked["document_length"] = float(f"{best.length if best is not None else notes.length:g}")
+        asked["document_length"] = float(f"{length:g}")
         said["training.document_length"] = "words on the list"
     if best is not None:
         asked |= {"rounds": best.rounds, **(_start(best.start) if best.model == MODEL_UNDER_BUDGET else {})}
@@ -325,8 +333,8 @@ def _shared(answers: Answers, profile: Profile, notes: PlanNotes) -> PlanNotes:
 
 def _made(answers: Answers, profile: Profile, notes: PlanNotes, best: Forecast | None) -> _Made:
     """The plan. Where several trainings share a budget, it has the noise with which a ledger admits all of them."""
-    setting, general = best.setting if best and best.held_out else None, best is not None and best.setting.general_list
-    found, text = plan_of(answers, profile, notes, setting, general=general)
+    setting, unknown = (best.setting, None) if best and best.held_out else (None, best.setting if best else None)
+    found, text = plan_of(answers, profile, notes, setting, unknown)
     agreement = agree(found.plan)
     if best is not None and setting is None:  # of no settings anything is known: what the run will say of its own
         best = forecast_of(agreement, dealt_out(answers, profile)) or best
@@ -335,7 +343,7 @@ def _made(answers: Answers, profile: Profile, notes: PlanNotes, best: Forecast |
     from securetm.federation.budget.prices import noise_for_runs  # with the accountant, which one training does not need
 
     noise = noise_for_runs(agreement, dealt_out(answers, profile), answers.trainings)
-    found, text = plan_of(answers, profile, replace(notes, noise=noise), setting, general=general)
+    found, text = plan_of(answers, profile, replace(notes, noise=noise), setting, unknown)
     if best is not None and setting is not None:
         epsilon = epsilon_for(answers, profile, notes)
         best = forecast(replace(setting, noise=noise, epsilon=epsilon, length=setting.length if notes.length else 0.0))
@@ -394,8 +402,10 @@ def _best(answers: Answers, profile: Profile, notes: PlanNotes) -> Forecast | No
     if known:
         return max(known, key=order_of)
     unknown = replace(usual, found_from=setting.found_from)
-    if "file" in profile.vocabularies and words_found(unknown) < least_words(unknown.topics):
-        unknown = replace(usual, general_list=True)  # of their own words too few would be found
+    enough = unknown.found_from > 0 and words_found(unknown) >= least_words(unknown.topics)
+    if "file" in profile.vocabularies and not enough:
+        unknown = replace(usual, general_list=True, written=notes.length)  # of their own words too few would be found
+        unknown = replace(unknown, length=length_asked(unknown)) if notes.length else unknown
     return forecast(unknown)
 
 
@@ -418,11 +428,10 @@ def _epsilon_of_one(answers: Answers, profile: Profile, notes: PlanNotes) -> flo
 
 def _forecast(told: Forecast, notes: PlanNotes) -> dict[str, Any]:
     """The forecast as data, and in words."""
+    told = in_language(told, notes.code)
     expected = f"{chance_said(told, notes.code)}{forecast_said(told)}"
-    return {
-        **told.record(),
-        "said": sentence("choosing.forecast", told, tried_as(told.setting), expected, [] if notes.length else LENGTHS),
-    }
+    lengths = LENGTHS if told.held_out is not None and not notes.length else []
+    return {**told.record(), "said": sentence("choosing.forecast", told, tried_as(told.setting), expected, lengths)}
 
 
 def _spent(answers: Answers, profile: Profile, notes: PlanNotes, made: _Made) -> dict[str, Any] | None:

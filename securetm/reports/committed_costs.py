@@ -52,6 +52,7 @@ class ProfileCost:
 
     @property
     def burden(self) -> tuple[float, float]:
+        """What costs less is smaller: quality first, then bytes."""
         return round(self.quality_lost, 4), self.megabytes * (self.bytes_up + self.bytes_down)
 
 

@@ -10,6 +10,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from securetm.corpus.languages import ENGLISH_CODE, language_name
+from securetm.data_classes import replace
 from securetm.plans.forecast import (
     BY_MOMENTS_ALONE,
     LENGTHS,
@@ -33,7 +34,19 @@ def before_a_run(one: Forecast | None, why: str, language: str | None = None) ->
     """What a run prints before anything is spent; its documents are in the language of this code."""
     if one is None:
         return f"No forecast of usefulness: {why}."
+    one = in_language(one, language)
     return sentence("forecast.before", one.verdict.value, chance_said(one, language), forecast_said(one))
+
+
+def in_language(one: Forecast, language: str | None) -> Forecast:
+    """The forecast for documents in the language of this code: that a model is of use cannot be said where none was tried."""
+    return replace(one, verdict=Verdict.CANNOT_SAY) if _untried(one, language) and one.verdict is Verdict.OF_USE else one
+
+
+def _untried(one: Forecast, language: str | None) -> bool:
+    """Whether it is of a start without vectors in another language than English, the only start there."""
+    plain = one.held_out is not None and one.setting.start in (PLAIN, BY_MOMENTS_ALONE)
+    return plain and language not in (None, ENGLISH_CODE)
 
 
 def chance_said(one: Forecast, language: str | None = None) -> str:
@@ -42,7 +55,7 @@ def chance_said(one: Forecast, language: str | None = None) -> str:
     All were of English texts. Of a start without vectors in another language, the only one there, nothing is said: of three
     runs in Slovenian, German and Spanish none was of use, where 90 of 100 were expected.
     """
-    if one.held_out is not None and language not in (None, ENGLISH_CODE) and one.setting.start in (PLAIN, BY_MOMENTS_ALONE):
+    if _untried(one, language):
         return f"{sentence('forecast.foreign', language_name(language or ''))} "
     if one.verdict is not Verdict.CANNOT_SAY or one.chance is None:
         return ""

@@ -171,7 +171,7 @@ def _seed_figure(figure: Mapping[str, Any], *, bound: bool) -> str:
     digits = _digits(mean, values)
     if figure["low"] is None or len(values) == 1:
         return upward(mean) if bound else f"{mean:,.{digits}f}"
-    return f"{mean:,.{digits}f} ± {(figure['high'] - figure['low']) / 2:,.{digits}f}"
+    return f"{upward(mean) if bound else f'{mean:,.{digits}f}'} ± {(figure['high'] - figure['low']) / 2:,.{digits}f}"
 
 
 def paired_sentences(tested: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ answers, no file that somebody put into the folder.
 
 from __future__ import annotations
 
-import math
 import shutil
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -183,11 +182,16 @@ def _spent(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def epsilon_told(spent: Sequence[Mapping[str, Any]]) -> float | None:
     """The most that a run told of one party's documents, together with the runs that it started from; None without a budget.
 
-    The sum of their epsilons bounds that. So does what all runs told by the ledger, which holds these: the smaller one counts.
+    The sum of their epsilons bounds that. So does what all runs told by the ledger, which holds these and which a coordinator
+    does not know: the smaller one counts, if its delta is no larger.
     """
-    paid = [one for one in spent if one["epsilon"] is not None]
-    whole = [one["all_runs"] if one.get("from_origins") and one["all_runs"] is not None else math.inf for one in paid]
-    return max((min(one["epsilon"], all_runs) for one, all_runs in zip(paid, whole, strict=True)), default=None)
+
+    def of_party(one: Mapping[str, Any]) -> float:
+        whole = one.get("all_runs") if one.get("from_origins") else None
+        comparable = whole is not None and one["all_runs_delta"] <= one["delta"]
+        return float(min(one["epsilon"], whole) if comparable else one["epsilon"])
+
+    return max((of_party(one) for one in spent if one["epsilon"] is not None), default=None)
 
 
 def _is_another_programs(path: Path) -> bool:

@@ -112,10 +112,10 @@ def test_the_plan_has_the_settings_of_the_forecast_and_a_run_forecasts_the_same(
 
 
 def test_titles_of_two_parties_are_promised_nothing() -> None:
-    """Of five words half a word is on a list of general words, and behind the noise too few of their own are found."""
+    """Of five words one or two are on a list of general words, and behind the noise too few of their own are found."""
     asked = ("--parties", "2", "--documents", "6444", "--per-person", "0", "--purpose", "explore", *FEARS[:-1], "0")
     shown = securetm("choose", *asked, "--document-length", "5", "--epsilon", "4", "--json").json["forecast"]
-    assert shown["verdict"] == "not of use"
+    assert (shown["verdict"], shown["held_out"], shown["setting"]["general_list"]) == ("cannot say", None, True)
     longer = securetm("choose", *asked, "--document-length", "60", "--epsilon", "4", "--json").json["forecast"]
     assert longer["setting"]["length"] < 60  # those of its words that are on the list
     assert longer["setting"]["written"] == 60
@@ -260,19 +260,18 @@ def test_documents_that_name_their_parties_keep_them_and_their_language(tmp_path
     assert tomllib.loads(one.json["plan"])["tokeniser"]["stop_words"] == "english"
 
 
-def test_documents_say_how_long_they_are_where_no_single_one_decides_it(tmp_path: Path) -> None:
+def test_who_holds_the_documents_is_told_how_long_they_are_and_no_plan_is(tmp_path: Path) -> None:
+    """A single document may decide what is seen of them, so that only what somebody says may stand in a plan with a budget."""
     notes = tmp_path / "notes.csv"
     notes.write_text("text\n" + "knee cast bone fever rash\n" * 60, "utf-8")
     asked = ("choose", *SIZES, *FEARS)
-    told = securetm(*asked, "--corpus", str(notes), "--json")
+    told, unseen = securetm(*asked, "--corpus", str(notes), "--json"), securetm(*asked, "--json")
     assert "about 5 words each" in told.err
+    assert "--document-length 5" in " ".join(told.err.split())
+    assert tomllib.loads(told.json["plan"])["training"] == tomllib.loads(unseen.json["plan"])["training"]
     stated = securetm(*asked, "--corpus", str(notes), "--document-length", "5", "--json")
     assert "words each" not in stated.err
-    assert told.json["plan"] == stated.json["plan"]
-    for texts in ("knee cast bone\n" * 30 + "knee cast bone fever\n" * 30, "knee cast bone\n"):  # one more or less decides
-        notes.write_text("text\n" + texts, "utf-8")
-        unsaid = securetm(*asked, "--corpus", str(notes), "--json")
-        assert ("words each" in unsaid.err, "document_length" in unsaid.json["plan"]) == (False, False)
+    assert "document_length" in tomllib.loads(stated.json["plan"])["training"]
 
 
 def test_how_many_models_are_of_use_is_not_said_in_languages_that_were_not_tried() -> None:

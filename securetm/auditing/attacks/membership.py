@@ -76,6 +76,7 @@ def attack_counts(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:
 
 
 def prepare_for_sums(view: AdversaryView, effort: Effort) -> ShadowScores:
+    """Trains the shadow models, before the attacker looks at any message."""
     wanted = rounds_read(view.public, effort["rounds"])
 
     def fits(rounds: Iterator[ShadowRound]) -> Array:

@@ -112,7 +112,7 @@ def _rows(view: AdversaryView, documents: Any) -> Iterator[tuple[int, _ClippedRo
     for question in questions_in(view).values():
         query = questions.make(question.question, question.state)
         recorder = _ClippedRows(Route.through(query.terms, profile.mechanisms, cohort_of(profile, view.public.members)))
-        query.answer(documents, cast("ClippedSum", recorder), memory, np.random.default_rng(0))  # it only adds rows
+        query.answer(documents, cast("ClippedSum", recorder), memory, np.random.default_rng(0))  # it adds rows or losses
         yield question.serial, recorder
 
 
@@ -266,6 +266,10 @@ def guess_coins(view: AdversaryView, effort: Effort) -> Array:
 
 
 def judge_guesses(guesses: Array, truth: GroundTruth) -> Score:
+    """Computes the epsilon that the right guesses show, and the most that as many canaries can show.
+
+    Each end of the interval has half of the doubt.
+    """
     coins = np.where(truth.answer, 1, -1)
     made, right = int((guesses != 0).sum()), int((guesses == coins).sum())
     delta = truth.claimed.delta if truth.claimed is not None else _ABOUT[1]

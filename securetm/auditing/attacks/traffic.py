@@ -35,6 +35,7 @@ def estimate_words(view: AdversaryView, effort: Effort) -> Mapping[str, float]:
 
 
 def judge_words(guess: Mapping[str, float], truth: GroundTruth) -> Score:
+    """Compares the estimates with the real numbers of words. The list must hold every word of every party."""
     held = {party: int(np.count_nonzero(truth.all_of(party).sum(axis=0))) for party in truth.held}
     missed = sum(abs(guess.get(party, 0.0) - words) for party, words in held.items())
     found = max(0.0, 1.0 - missed / max(sum(held.values()), 1))
@@ -73,6 +74,7 @@ Seconds = Mapping[tuple[int, str], float]  # by round and party
 
 
 def read_times(view: AdversaryView, effort: Effort) -> Seconds:
+    """Returns how long each party's answer took in each round: the longest wait of the round, as other messages are quick."""
     found: dict[tuple[int, str], float] = {}
     for message in view.messages(TIMES):
         place = message.serial, message.sender

@@ -123,7 +123,8 @@ def two_documents(inputs: Array, error: float) -> list[Array]:
     The weights add up to one. `error` is the largest error of each number.
     """
     there = np.flatnonzero(inputs > 4 * error)
-    if not 2 <= len(there) <= 200 or inputs.min() < -6 * error:  # of two documents together
+    # two documents together have at most 200 words
+    if not 2 <= len(there) <= 200 or inputs.min() < -6 * error:
         return []
     numbers = inputs[there]
     order = np.sort(numbers)

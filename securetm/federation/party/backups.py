@@ -195,6 +195,7 @@ class _Sealing:
         return cls(stream, _cipher(passphrase, salt), MAGIC + salt)
 
     def write(self, content: bytes) -> int:
+        """Takes content; a piece is written when more follows it."""
         self.waiting += content
         while len(self.waiting) > _PIECE:
             self._seal(bytes(self.waiting[:_PIECE]), last=False)
@@ -229,6 +230,7 @@ class _Opening:
         return cls(stream, file, _cipher(passphrase, head[len(MAGIC) :]), head)
 
     def read(self, size: int) -> bytes:
+        """Returns up to so many bytes; fewer at the end only."""
         while len(self.piece) < size and not self.last:
             self.piece += self._next()
         content, self.piece = self.piece[:size], self.piece[size:]

@@ -38,9 +38,11 @@ class SystemClock:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def now(self) -> float:
+        """Returns seconds that never go back."""
         return time.monotonic()
 
     def wait(self, seconds: float) -> None:
+        """Waits so long, or until it is stopped."""
         self.stopped.wait(max(0.0, seconds))
 
 

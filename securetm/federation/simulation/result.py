@@ -74,10 +74,8 @@ def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
         spends, witnessed = ledger.spends(folder.name), ledger.witnessed()
         runs = [account.run for account in ledger.runs()]
         before = before_in_trial(folder.agreement) if folder.is_trial else before_in_ledger(folder.agreement, runs)
-        by_word, beside = (
-            budget is not None and budget.unit is Unit.WORD,
-            math.fsum(one.epsilon for one in before.beside_ledger),
-        )
+        by_word = budget is not None and budget.unit is Unit.WORD
+        beside = math.fsum(one.epsilon for one in before.beside_ledger)  # what this ledger does not hold has told, too
         whole = {"per_document": _per_document(folder, name, ledger, beside)} if by_word else {}
     of_ledger = {"ledger": str(path), "trial": folder.is_trial, "entries": number, "head": head.hex()}
     of_ledger |= {"countersigned": witnessed, **together.fields()}

@@ -58,6 +58,7 @@ def write_record(audit: Audit, folder: Path, examples: int) -> Path:
 
 
 def read_record(path: Path) -> Audit:
+    """The audit in that file, or the only one in the folder of a run."""
     path = _only_one(path) if path.is_dir() else path
     folder = path.resolve().parent.parent
     if path.resolve().parent.name == AUDITS:  # the run's digests cover its audits

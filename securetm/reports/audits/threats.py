@@ -69,6 +69,7 @@ def _trials_of(plan: str) -> Mapping[str, Trial]:
 
 
 def refusal_facts(profile: str, folder: Path) -> dict[str, Any]:
+    """What is kept of one profile's refusals, as plain data; empty if nothing is."""
     kept = refusals_of(profile, folder)
     if kept is None:
         return {}

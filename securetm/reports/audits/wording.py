@@ -43,6 +43,7 @@ INTERVALS = (
 
 
 def quotes(audit: Audit, examples: int) -> bool:
+    """Whether a report with so many examples of each finding holds words of documents."""
     return examples > 0 and any(finding.leaked for finding in audit.findings)
 
 

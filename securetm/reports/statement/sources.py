@@ -240,6 +240,7 @@ def _documents_of(plan: Plan, federation: str) -> str:
 
 
 def released_files(path: Path) -> dict[str, str]:
+    """The files that are released, without the statement about them."""
     files = {name: sha256_of(path / RELEASE / name) for name in (MODEL, TOPICS)}
     return {name: digest for name, digest in files.items() if digest}
 
@@ -254,6 +255,7 @@ def _digest_of_run(path: Path) -> str:
 
 
 def _channels(folder: RunFolder) -> tuple[tuple[str, int, int], ...]:
+    """Number and bytes of the messages on each channel, as the transcript has them."""
     here = folder.path / "transcript"
     if not (here / MESSAGES).is_file():
         return ()

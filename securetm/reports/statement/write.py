@@ -88,6 +88,7 @@ def write_release(run: Path) -> None:
 
 
 def _speaks_of(statement: Path) -> dict[str, str] | None:
+    """The files that a statement speaks of; None where it cannot be read."""
     try:
         return dict(json.loads(statement.read_bytes())["files"])
     except (OSError, ValueError, KeyError, TypeError):
