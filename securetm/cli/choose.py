@@ -103,7 +103,7 @@ def choose(
     notes = _notes(corpus, person, language, document_length, epsilon, public or [])
     if notes.spoken:
         unless = f", under a budget only if you do, as they are not all alike: --language {notes.spoken}"
-        taken = f": everybody who gets it learns that{', and no single document decides it' if notes.surely else unless}"
+        taken = f": everybody who gets it learns that{', and it counts as public' if notes.surely else unless}"
         to.note(f"The documents read as {language_name(notes.spoken)}, and the plan says so{taken}.")
     with placed(Path(answers) if answers and answers != "-" else None, told), _named_as_options(told):
         _check_so_far(given)

@@ -277,7 +277,7 @@ class Wanted:
 def agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None, to: Output) -> Wanted:
     """The agreement and the folder of a new run, both checked before documents are trained on, and why settings were chosen.
 
-    Where nobody named a language, stop words are those of the documents'; under a budget if no single document decides it.
+    Where nobody named a language, stop words are those of the documents'; under a budget if each third of them shows it.
     """
     from securetm.corpus.readers import is_corpus
     from securetm.federation.folder import check_free

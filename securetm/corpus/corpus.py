@@ -71,7 +71,7 @@ class Corpus:
         """A corpus from texts, as scikit-learn takes them; labels=, persons=, ... have one entry per text, name= gives keys.
 
         Without a tokeniser, markup and quotes are dropped and stop words are those of the texts' language; a warning names
-        another one than English.
+        another one than English. Parties, and later texts, need the same tokeniser: give it to each.
         """
         if tokeniser is None:
             left = iter(texts)

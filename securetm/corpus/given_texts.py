@@ -5,16 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from securetm.corpus.languages import ENGLISH_CODE, language_name, language_of
-from securetm.corpus.tokeniser import BREAK, DROPPED, ENGLISH, NO_LIST, RECOMMENDED, Tokeniser
+from securetm.corpus.tokeniser import BREAK, ENGLISH, NO_LIST, RECOMMENDED, Tokeniser
 from securetm.data_classes import dataclass
 
 GLANCE = 300  # texts that tell their language
-_WORDS = 2_000  # of a corpus
-_EVERY_WORD = Tokeniser(stop_words=NO_LIST, markup=DROPPED)
+_SEVERAL = 6  # so many tell it surely
+_WORDS = 2_000  # that tell a language
+_EVERY_WORD = Tokeniser(stop_words=NO_LIST, **RECOMMENDED)
 
 
 class OtherLanguage(UserWarning):
@@ -26,7 +27,7 @@ class SeenLanguage:
     """The language that texts are written in."""
 
     code: str | None = None  # None: it cannot be told
-    surely: bool = False  # whether each half of them reads as that language, so that no single document decides it
+    surely: bool = False  # whether each third of them reads as that language, in which a text has a small share
 
     @property
     def foreign(self) -> str:
@@ -43,7 +44,8 @@ def language_seen(texts: Iterable[Any]) -> SeenLanguage:
     """The language of the first texts."""
     first = list(islice((text for text in texts if isinstance(text, str)), GLANCE))
     code = _read_as(first)
-    return SeenLanguage(code, code is not None and all(_read_as(first[half::2]) == code for half in (0, 1)))
+    enough = code is not None and len(first) >= _SEVERAL
+    return SeenLanguage(code, enough and all(_read_as(first[third::3]) == code for third in range(3)))
 
 
 def language_kept(corpora: Iterable[Any]) -> SeenLanguage:
@@ -59,8 +61,8 @@ def language_kept(corpora: Iterable[Any]) -> SeenLanguage:
 def tokeniser_of(texts: Iterable[Any], *, unsure: bool = False, stacklevel: int = 4) -> Tokeniser:
     """The tokeniser of a plan for these texts, with the stop words of their language, which is told to the caller.
 
-    Where a single text may decide the language, it is not taken: under a budget that text would change the words of others.
-    With `unsure` it is taken all the same.
+    Where only some texts are in that language, it is not taken. Under a budget a language that is taken counts as public: no
+    rule could name one by the texts that one text more could not tip. With `unsure` it is taken all the same.
     """
     seen = language_seen(texts)
     if not seen.foreign:
@@ -71,7 +73,7 @@ def tokeniser_of(texts: Iterable[Any], *, unsure: bool = False, stacklevel: int 
         return Tokeniser(stop_words=seen.foreign, **RECOMMENDED)
     own = f'tokeniser=securetm.Tokeniser(stop_words="{seen.foreign}") takes those of {seen.name}'
     warn_of_language(
-        f"some of the texts read as {seen.name} and some do not, so stop words of English are taken: {own}", stacklevel
+        f"some of the texts read as {seen.name}, too few or not all, so stop words of English are taken: {own}", stacklevel
     )
     return Tokeniser(**RECOMMENDED)
 
@@ -82,4 +84,7 @@ def warn_of_language(sentence: str, stacklevel: int) -> None:
 
 
 def _read_as(texts: Sequence[str]) -> str | None:
-    return language_of((piece for text in texts for piece in _EVERY_WORD.pieces(text) if piece != BREAK), ENGLISH)
+    """By as many words of each text, so that none outweighs the others."""
+    most = -(-_WORDS // max(len(texts), 1))
+    each = (islice((piece for piece in _EVERY_WORD.pieces(text) if piece != BREAK), most) for text in texts)
+    return language_of(chain.from_iterable(each), ENGLISH)

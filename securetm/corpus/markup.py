@@ -32,7 +32,9 @@ _QUOTED_BLOCK = re.compile(
     r"(?P<other><blockquote(?=[\s>])[^<>]{0,2000}>)|(?P<end>\[/(?:full)?quote\]|</blockquote\s*>)",
     re.IGNORECASE,
 )
-_QUOTED_LINE = re.compile(r"^[ \t]*(?:>|&gt;)[^\n]*", re.MULTILINE)
+# Neither a comparison that begins a line ("> 30 kg") nor what a Python shell shows.
+_QUOTED_LINE = re.compile(r"^[ \t]*(?:>|&gt;)(?![ \t]*[\d=]|>>[ \t])[^\n]*", re.MULTILINE)
+_QUOTED_NEXT = re.compile(r"\s*(?:>|&gt;)")
 # What follows is an earlier mail: a line that says so, or the head that Outlook writes.
 _EARLIER = re.compile(
     r"^[ \t]*-{2,}[ \t]*(?:original message|original-nachricht|ursprüngliche nachricht|mensaje original|message d['’]origine|"
@@ -48,7 +50,9 @@ _WROTE = re.compile(
     r"[^\n]{0,120}:[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_WHEN = re.compile(r"(?:On|Am|El|Le|Il|Op|Em|Dne|Dana|W dniu)\b[^\n]*\d")
+_BEGUN = r"(?:On|Am|El|Le|Il|Op|Em|Dne|Dana|W dniu)\b[^\n]*"
+_WHEN = re.compile(rf"{_BEGUN}(?:\b[12]\d\d\d\b|\b\d{{1,2}}[:.]\d\d\b|@)")  # a year, a time of day, a short date or an address
+_SOME_DAY = re.compile(rf"{_BEGUN}\d")
 _IN_ARTICLE = re.compile(r"^[ \t]*In article <[^\n]*", re.MULTILINE)
 
 
@@ -59,16 +63,18 @@ def cleaned(text: str, *, markup: bool, quotes: bool) -> str:
     them, and the earlier mail below an answer. A text that is nothing but a quote stays.
     """
     whole = text
+    if quotes:
+        text = text.replace("\r\n", "\n")
     if markup and "&" in text:
         text = html.unescape(html.unescape(text))
     if quotes and ("[" in text or "<" in text):
         text = _without_quoted_blocks(text)
     if markup and "<" in text:
         text = _BLOCK_TAG.sub(_PARAGRAPH, text)
-    if quotes:
-        text = _without_quoted_lines(text)
     if markup and ("<" in text or "[" in text):
         text = _TAG.sub(" ", text)
+    if quotes:
+        text = _without_quoted_lines(text)
     if markup and ("://" in text or "ww." in text.lower()):
         text = _LINK.sub(" ", text)
     if quotes and text != whole and not any(map(str.isalnum, text)):
@@ -78,16 +84,19 @@ def cleaned(text: str, *, markup: bool, quotes: bool) -> str:
 
 def _without_quoted_blocks(text: str) -> str:
     """A block that nobody closes is none."""
-    kept, end, begins, depth = list[str](), 0, 0, 0
+    open_at, blocks = list[tuple[int, bool]](), list[tuple[int, int]]()
     for tag in _QUOTED_BLOCK.finditer(text):
-        if tag["end"]:
-            if depth == 1:
-                kept += [text[end:begins], _PARAGRAPH]
-                end = tag.end()
-            depth = max(depth - 1, 0)
-        elif depth or tag["quote"]:
-            begins = begins if depth else tag.start()
-            depth += 1
+        if not tag["end"]:
+            open_at += [(tag.start(), tag["quote"] is not None)] if open_at or tag["quote"] else []
+        elif open_at:
+            begins, is_quote = open_at.pop()
+            while is_quote and blocks and blocks[-1][0] > begins:
+                blocks.pop()  # it stands in this one
+            blocks += [(begins, tag.end())] if is_quote else []
+    kept, end = list[str](), 0
+    for begins, ends in blocks:
+        kept += [text[end:begins], _PARAGRAPH]
+        end = ends
     return "".join([*kept, text[end:]])
 
 
@@ -96,12 +105,13 @@ def _without_quoted_lines(text: str) -> str:
     if earlier is not None and any(map(str.isalnum, text[: earlier.start()])):
         text = text[: earlier.start()]
     kept, end = list[str](), 0
-    for wrote in _WROTE.finditer(text):  # a line that names a date or an address; a long one goes on in the next
+    for wrote in _WROTE.finditer(text):  # a line that names when or an address, or some day before a quote; it may be two lines
+        when = _SOME_DAY if _QUOTED_NEXT.match(text, wrote.end()) else _WHEN
         begins = text.rfind("\n", 0, wrote.start()) + 1
         before = text.rfind("\n", 0, max(begins - 1, 0)) + 1
         for start in (begins, before):
             line = text[start : wrote.start()].lstrip()
-            if start >= end and (_WHEN.match(line) or (start == begins and "@" in text[start : wrote.end()])):
+            if start >= end and (when.match(line) or (start == begins and "@" in text[start : wrote.end()])):
                 kept.append(text[end:start])
                 end = wrote.end()
                 break

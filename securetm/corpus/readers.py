@@ -336,7 +336,7 @@ class Glance:
 
     language: str | None  # the code of the language that they are written in; None: it cannot be told
     has_parties: bool  # whether a column names who holds each
-    surely: bool = False  # whether each half of them reads as that language, so that no single document decides it
+    surely: bool = False  # whether each third of them reads as that language, in which a document has a small share
     length: float = 0.0  # words of the middle one but stop words, to one digit; 0: a single document may decide it
 
 

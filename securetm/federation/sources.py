@@ -63,8 +63,8 @@ def foreign_language(plan: Plan, source: str | Path, columns: Columns) -> Glance
 def language_taken(code: str) -> str:
     """Why a plan names the language that documents were seen to have: a comment at its line."""
     return (
-        f"the documents read as {language_name(code)}, which everybody who gets the plan learns: half of them show it as the "
-        "other half does, so no single one decides it"
+        f"the documents read as {language_name(code)}, each third of them: the plan takes that for public, and everybody who "
+        "gets it learns it"
     )
 
 

@@ -130,8 +130,10 @@ def _are_documents(given: Any) -> bool:
 def _read(texts: Sequence[Any], tokeniser: Tokeniser | None, vocabulary: Sequence[str] | None, keep_empty: bool) -> Any:
     """The texts as a corpus, over the given words only where some are given."""
     from securetm.corpus.corpus import Corpus  # who gives counts needs no tokeniser
+    from securetm.corpus.tokeniser import Tokeniser
 
-    read = Corpus.from_strings(texts, tokeniser=tokeniser, keep_empty=keep_empty)
+    # a model without one reads every text alike, whatever stands beside it
+    read = Corpus.from_strings(texts, tokeniser=tokeniser or Tokeniser(), keep_empty=keep_empty)
     return read if vocabulary is None else read.project(tuple(vocabulary))
 
 

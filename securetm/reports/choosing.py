@@ -88,7 +88,7 @@ class PlanNotes:
     noise: float = 0.0  # of a round, where several trainings share the budget; 0: as epsilon says
     allowed: float = 0.0  # epsilon that may be spent, where several trainings can share less; 0: they share all of it
     spoken: str = ""  # the code of the documents' language, where it is seen and no English, and nobody names one
-    surely: bool = False  # whether no single document decides that
+    surely: bool = False  # whether each third of them shows it
     has_parties: bool = False  # whether a column of the documents names who holds each
     seen_length: float = 0.0  # words of the documents that are there: told to whoever holds them, and in no plan
 
@@ -98,7 +98,7 @@ class PlanNotes:
         return language_code(self.language) or self.spoken or None
 
     def under(self, profile: Profile) -> PlanNotes:
-        """What a plan of this profile may say: under a budget no language that a single document might decide."""
+        """What a plan of this profile may say: under a budget no language that some of the documents show alone."""
         return self if self.surely or profile.budget is None else replace(self, spoken="")
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ def in_their_language(
 ) -> tuple[Plan, Mapping[str, Corpus]]:
     """The plan and each party's documents. Where nobody named a language, stop words are those of the texts'.
 
-    Under a budget they are so if no single text decides it. Of a corpus, which was read before, nothing is changed.
+    Under a budget they are so if each third of the texts shows it. Of a corpus, which was read before, nothing is changed.
     """
     found = recommended_for(None, settings)
     texts = {name: told for name, given in parties.items() if (told := texts_in(given)) is not None}

@@ -22,6 +22,7 @@ from securetm.plans.recommend import plan_from_tables
 from securetm.reports.runs import comparison_tables, show_sweep
 from securetm.reports.terminal import show
 from securetm.runs.compare import side_by_side, swept
+from securetm.runs.kept_runs import epsilon_told
 
 from .conftest import securetm
 from .keys.terminal import typed
@@ -262,6 +263,7 @@ def test_no_epsilon_of_a_sweep_is_above_the_budget(several: Path, here: Path, mo
     for name, mine, so_far in zip("ac", own, all_runs, strict=True):
         result = json.loads((several / name / "result.json").read_text())
         spent = {"party": "north", "unit": "document", "budget": 3.0, "epsilon": so_far + 0.12, "all_runs": so_far}
+        spent |= {"delta": 2e-5, "all_runs_delta": 1e-5}
         spent["from_origins"] = [{"run": "a", "epsilon": 1.6645, "delta": 1e-5}] if name == "c" else []
         told[(several / name).resolve()] = {**result, "spent": [{**spent, "own": {"epsilon": mine, "delta": 1e-5}}]}
     monkeypatch.setattr("securetm.runs.compare.result_of", told.__getitem__)
@@ -274,6 +276,8 @@ def test_no_epsilon_of_a_sweep_is_above_the_budget(several: Path, here: Path, mo
     assert [group["figures"]["epsilon"]["mean"] for group in compared["groups"]] == [1.6645 + 0.12, 2.9999]
     shown = recorded(lambda console: show(comparison_tables(compared), console))
     assert "3.12" not in shown
+    served = [{"epsilon": 3.1, "delta": 2e-5, "from_origins": [{"run": "a"}]}]  # a coordinator knows no ledger of a party
+    assert epsilon_told(served) == 3.1
     assert "The epsilon of topics-2 is that of what it started from, too: by itself it spent 1.455." in " ".join(shown.split())
 
 

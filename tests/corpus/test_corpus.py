@@ -14,7 +14,7 @@ from scipy import sparse
 
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.document_names import content_digests, content_keys, document_keys, mixed, names_of_counts
-from securetm.corpus.given_texts import OtherLanguage
+from securetm.corpus.given_texts import OtherLanguage, language_seen
 from securetm.corpus.partitions import by_column, dirichlet, equal
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
@@ -196,6 +196,8 @@ def test_no_single_text_decides_the_language_of_others() -> None:
         whole = Corpus.from_strings(long)
     np.testing.assert_array_equal(whole.select(np.arange(1, 4)).texts, Corpus.from_strings(long[1:]).texts)
     assert "que" in whole.vocabulary
+    longer = [" ".join(SPANISH * 60), " ".join(SPANISH * 60), *ENGLISH * 3]  # each has more words than tell a language
+    assert language_seen(longer).code == language_seen(longer[1:]).code == language_seen(longer[2:]).code == "en"
 
 
 def test_english_texts_and_a_tokeniser_that_is_given_say_nothing(recwarn: pytest.WarningsRecorder) -> None:

@@ -205,6 +205,9 @@ QUOTED = {
     "in Spanish": "Fine. Below.\nEl mar, 3 mar 2020, Ana escribió:\n> viejo",
     "of a forum": "[quote=ann;1]old [quote]older[/quote] old[/quote]Fine. [fullquote]old[/fullquote] Below.",
     "in HTML": "<p>Fine.</p><blockquote type='cite'>old<blockquote>older</blockquote>old</blockquote>Below.<br>&gt; old",
+    "with ends of lines as mails have": "Fine.\r\n\r\nOn 3 Mar 2020 John wrote:\r\n> old\r\nBelow.",
+    "on some day": "Fine.\nOn 3 March John wrote:\n\n> old\nBelow.",
+    "beside an open one": "[quote=ann]Fine. [quote]old[/quote]Below.",
 }
 
 
@@ -224,6 +227,10 @@ def test_what_a_mail_or_a_post_quotes_is_not_of_it(case: str) -> None:
         "Subject: wind\nFrom: Max\nSent: Monday\nTo: Ann\nthe mail itself",
         "On the third day he wrote:\na letter. If rain > wind then she said: [quote] is open",
         "<blockquote>a page quotes a poem</blockquote>",
+        "patients with a mass\n> 30 kg or\n<p>&gt;5 mg daily</p>\n>= 2 times",
+        ">>> import os\nfirst line of code",
+        "On page 3 the author wrote as follows:\nwind. On 5 May we met.\nHe wrote:\na letter",
+        '<a href="x"\n>link</a> to more words',
     ],
 )
 def test_what_may_be_no_quote_stays(text: str) -> None:

@@ -63,6 +63,7 @@ class DocumentFrequencies:
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         one = sparse.csr_array(np.ones((len(documents), 1), np.int64))
+        # where persons are protected, the sum joins the rows of each person
         clipped_sum.add(sparse.hstack([one, present(documents.counts)], format="csr"), np.arange(len(documents)))
 
 
@@ -148,7 +149,7 @@ def choose_vocabulary(
     for name, df in (("min_df", min_df), ("max_df", max_df)):
         if df < 0 or (isinstance(df, float) and df > 1):
             raise BadSetting("vocabulary", name, str(df), "must be a number of documents or a share between 0.0 and 1.0")
-    of_least, of_most = (documents if isinstance(df, float) else 1 for df in (min_df, max_df))  # 29 of 100 are 0.29 exactly
+    of_least, of_most = (max(documents, 1) if isinstance(df, float) else 1 for df in (min_df, max_df))  # 29 of 100 are .29
     found = zip(words, frequencies.tolist(), strict=True)
     kept = sorted((-int(n), word) for word, n in found if n >= 1 and n / of_least >= min_df and n / of_most <= max_df)
     if not kept:
