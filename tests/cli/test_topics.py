@@ -293,3 +293,33 @@ def test_topics_are_merged_in_every_form_of_output(run: FinishedRun, tmp_path: P
     rows = (tmp_path / "merged.csv").read_text("utf-8").splitlines()[1:]
     assert [row.split(",")[3] for row in rows] == one["words"]
     assert "1 topic of" in said.err
+
+
+@pytest.mark.slow
+def test_words_behind_noise_are_marked_and_the_spend_is_told(here: Path) -> None:
+    Path("words.txt").write_text("river\nwater\ncourt\njudge\ntensor\nmatrix\ncity\npeople\n", "utf-8")
+    corpus = (
+        "--corpus",
+        "documents.jsonl",
+        "--partition",
+        "column",
+        "--vocabulary",
+        "words.txt",
+        "--public",
+        "vocabulary=made up",
+        "--model",
+        "lda",
+        "--topics",
+        "3",
+    )
+    private = ("--profile", "dp-distributed", "--epsilon", "1", "--rounds", "2", "--no-comparison", "--out", "runs/noised")
+    ran = securetm("run", *corpus, *private)
+    assert ran.code in (0, 1), ran.err  # 1: a budget was spent on a model that is worse than a guess
+    said = securetm("topics", "runs/noised", "--html", "noised.html", "--json")
+    assert said.code == 0
+    assert [len(words) for words in said.json["above_noise"]] == [len(words) for words in said.json["topics"]]
+    assert "words stand above the noise" in " ".join(securetm("topics", "runs/noised").out.split())
+    assert "words stand above the noise" in " ".join(ran.out.split())
+    data = data_of(Path("noised.html"))
+    assert all(set(topic["unsure"]) <= {"0", "1"} and len(topic["unsure"]) == len(topic["words"]) for topic in data["topics"])
+    assert re.search(r"Epsilon (1|0\.99\d*) per document", Path("noised.html").read_text("utf-8"))

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from securetm import federate
 from securetm.answers.block_answers import files_in
 from securetm.answers.route import Route
 from securetm.contracts import Answer, Cohort, Keeping, Memory, RoundContext
@@ -24,6 +25,7 @@ from securetm.corpus.building import CorpusBuilder
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_build import BuildingParts, CorpusBuild, UnwrittenBlocks
 from securetm.corpus.held_documents import HeldDocuments
+from securetm.corpus.partitions import equal
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.records import Columns, Record
 from securetm.corpus.tokeniser import Tokeniser
@@ -367,3 +369,18 @@ def test_what_a_killed_worker_left_is_deleted_and_damage_is_named(both: tuple[An
     with pytest.raises(Mistake, match="is damaged or was cut short"):
         stored.round(2, keeping(2, stored.memory))
     assert {name: array.tobytes() for name, array in stored.memory.items()} == before
+
+
+@pytest.mark.slow
+def test_a_comparison_reads_more_than_a_block_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parties with more documents than fit into memory at once are judged like parties whose documents are in memory."""
+    monkeypatch.setattr("securetm.corpus.corpus.BLOCK_DOCUMENTS", 30)
+    monkeypatch.setattr("securetm.federation.simulation.comparison.MOST_TRAINED", 25)
+    monkeypatch.setattr("securetm.federation.simulation.comparison.MOST_JUDGED", 100)
+    source = written(tmp_path / "notes.jsonl", 600)
+    stored, held = built(source, tmp_path / "out", block_documents=20), read_corpus(source).replace(block_documents=20)
+    settings = {"model.name": "lda", "model.n_topics": 3, "training.rounds": 2}
+    results = [federate(equal(corpus, 5), tmp_path / name, settings) for name, corpus in (("disk", stored), ("memory", held))]
+    assert min(len(part) for part in equal(stored, 5).values()) > 30
+    for name in ("quality", "baseline", "shared_at_party", "alone", "adapted_at_party", "prevalence"):
+        np.testing.assert_equal(results[0][name], results[1][name])  # parties with too many documents have no figure

@@ -461,3 +461,19 @@ def noised(epsilon: float = 60.0, **more: object) -> Plan:
     """With so little noise that words of a few hundred documents are found."""
     model = {"model": {"name": "moments", "n_topics": 2}, "privacy": {"epsilon": epsilon}}
     return blind(profile="dp-distributed", training__rounds=1, **model, **more)
+
+
+def test_behind_noise_a_word_of_almost_all_documents_is_left_out_where_their_number_is_told(
+    five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    everywhere = {name: Corpus.from_strings(["matter " + text for text in texts_of(one)]) for name, one in five.items()}
+    told = {"documents": sum(map(len, everywhere.values()))}
+    for share, documents, there in ((0.5, told, False), (0.5, {}, True)):
+        plan = noised(vocabulary__max_share=share, **{f"training__{name}": number for name, number in documents.items()})
+        folder = begin(tmp_path / f"run-{share}-{bool(documents)}", plan, everywhere)
+        parties = parties_of(folder)
+        coordinated(folder, parties)
+        shown = (folder.party("south") / "vocabulary.txt").read_text("utf-8").split("\n")
+        parties.close()
+        assert ("matter" in shown) is there, (share, documents)
+        assert "court" in shown

@@ -634,3 +634,10 @@ def test_a_run_that_would_not_ask_about_the_same_bits_goes_on_all_the_same(
     if profile != "bfv":  # there the parties make each update, from the same bytes of an answer
         monkeypatch.setattr(model, "update", moved)
     assert execute(reopen(folder.path), Unwatched(), comparison=False)["rounds"] == 6
+
+
+def test_no_topics_at_all(stage: Stage) -> None:
+    ask = stage.played.ask("coherence", TOP)
+    outcome = stage.says(stage.played.altered(ask, state={"top": np.zeros((0, 5), np.int64)}))
+    assert outcome in (wire.Refusal("BadState"), wire.Refusal("WrongRound"))
+    stage.answers(ask)

@@ -468,3 +468,10 @@ def test_a_model_whose_rows_nobody_fixes_is_refused_whatever_the_documents(
     assert party.ledger is not None
     assert not party.ledger.spends(party.run)  # nothing was spent
     party.close()
+
+
+def test_a_later_plan_cannot_raise_the_budget_of_a_party(spent: Path, five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = private_plan(tmp_path, "dp-local", **{**SPENDING, "privacy__epsilon": 6.0})
+    result = execute(begin(tmp_path / "another", plan, five, ledgers=spent), Unwatched(), comparison=False)
+    assert result["rounds"] == 0
+    assert all(one["all_runs"] <= 3.0 for one in result["spent"])

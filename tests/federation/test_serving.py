@@ -439,3 +439,10 @@ def test_a_run_goes_on_with_one_party_more_and_then_with_one_less(
     assert [("newcomer" in who, "south" in who) for who in answered] == [(False, True)] * 3 + [(True, True)] * 3 + [
         (True, False)
     ] * 3
+
+
+def test_without_a_budget_late_answers_end_nothing_before_patience_does(site: Site) -> None:
+    site.parties.come(*FIVE)
+    site.parties.slow = "south"
+    with pytest.raises(NoProgress, match="south"):
+        site.serving(patience=0.0).run()

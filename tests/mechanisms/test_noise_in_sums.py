@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
+from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import INF, Answer, Array, Block, Cohort, Domain, Mechanism, NoiseBy, Noised, Terms, Unit
@@ -341,3 +343,41 @@ def test_many_fine_shares_cost_hardly_more_than_one_gaussian() -> None:
     narrow: Any = NoiseShares(0.7).event(NoiseShares(0.7).admit(BOUNDED, COHORT), COHORT)
     assert isinstance(narrow, SymmetricZCDpEvent)
     assert narrow.rho == pytest.approx(1 / (2 * 0.7**2), rel=0.1)
+
+
+def losses(scale: float, shifts: tuple[int, ...]) -> tuple[Array, Array]:
+    """Masses with and without the shifts, over all combinations of values in which anything happens."""
+    far = int(60 * scale)
+    with_it = without = np.ones(1)
+    for shift in shifts:
+        values = np.arange(-far, far + shift + 1)
+        clean, moved = (np.exp(-np.abs(values - by) / scale) * np.tanh(1 / (2 * scale)) for by in (0, shift))
+        without, with_it = np.multiply.outer(without, clean).ravel(), np.multiply.outer(with_it, moved).ravel()
+    return with_it, without
+
+
+def delta(shifts: tuple[int, ...], scale: float, epsilon: float) -> float:
+    with_it, without = losses(scale, shifts)
+    return float(np.maximum(with_it - np.exp(epsilon) * without, 0).sum())
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.25])
+def test_the_event_is_never_below_the_truth(rate: float) -> None:
+    mechanism, terms = DiscreteLaplaceNoise(2.0), replace(BOUNDED, l1=3.7, sampling=rate)
+    event: Any = mechanism.event(mechanism.admit(terms, COHORT), COHORT)
+    accountant = PLDAccountant()
+    accountant.compose(event)
+    with_it, without = losses(3.7 / 2.0, (3,))
+    mixed = rate * with_it + (1 - rate) * without
+    for epsilon in (0.05, 0.2, 0.5, 1.0, 1.5):
+        truth = max(np.maximum(a - np.exp(epsilon) * b, 0).sum() for a, b in ((mixed, without), (without, mixed)))
+        assert accountant.get_delta(epsilon) >= truth - 1e-12
+    assert accountant.get_epsilon(1e-12) <= 1.001 * np.log1p(rate * np.expm1(3 / 1.85))
+
+
+def test_one_coordinate_is_the_worst_case() -> None:
+    scale = 0.7
+    for epsilon in np.linspace(0, 4 / scale, 17):
+        chain = [delta(shifts, scale, epsilon) for shifts in ((4,), (3, 1), (2, 2))]
+        assert all(more >= less - 1e-12 for more, less in pairwise(chain))
+        assert delta((2,), scale, epsilon) >= delta((1, 1), scale, epsilon) - 1e-12

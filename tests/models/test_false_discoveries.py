@@ -94,3 +94,10 @@ def test_weights_of_a_factorisation_are_tested_too_and_parties_get_no_noised_sum
     assert np.mean(top_words_above_noise(model, state, 3)) > 0.8
     assert model.fits(state, 100)
     assert set(model.for_party(state, "")) == {"weights", "words", "step"}
+
+
+def test_a_table_of_noise_alone_has_no_word_above_it() -> None:
+    noise = np.random.default_rng(5).normal(size=(TOPICS, WORDS))
+    assert not stand_above(noise, 1.0).any()
+    assert not stand_above(-np.abs(noise), 1.0).any()
+    assert not stand_above(np.zeros((TOPICS, WORDS)), 0.0).any()

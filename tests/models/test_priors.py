@@ -8,6 +8,9 @@ from scipy import sparse
 from scipy.special import digamma
 
 from securetm.contracts import Answer
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
+from securetm.federation.questions import PerPerson
 from securetm.models.given_documents import as_documents
 from securetm.models.lda import lda as priors
 from securetm.models.lda.lda import LDA
@@ -120,3 +123,13 @@ def test_a_noisy_or_forged_total_leaves_priors_within_bounds(value):
     after = model.update(state, Answer({"counts": np.full((3, 2), value), priors.TABLES: np.full(4, value)}))
     for prior in (after["alpha"], after["eta"]):
         assert ((prior >= priors.LEAST_PRIOR) & (prior <= priors.MOST_PRIOR)).all()
+
+
+def test_rows_of_persons_are_poured_whole():
+    documents = documents_of(TRUTH, 0.1, documents=40)
+    owned = Corpus(HeldDocuments(documents.counts, documents.vocabulary, documents.keys, persons=np.arange(40) % 7))
+    model = LDA(n_topics=5, priors="learned")
+    state = model.start(documents.vocabulary, np.random.default_rng(0))
+    clipped_sum = sum_of(PerPerson(model.query(state)), owned, persons=owned.persons)
+    expected = answer_of(model, state, documents, {})
+    np.testing.assert_array_equal(clipped_sum.blocks()[priors.TABLES], expected[priors.TABLES])

@@ -310,3 +310,17 @@ def test_without_mutual_information_no_critic_travels() -> None:
     state = small(mutual_information=0.0).start(VOCABULARY, np.random.default_rng(0))
     assert len(state["weights"]) == 3 * WORDS
     assert small().query(small().start(VOCABULARY, np.random.default_rng(0))).terms.unit is Unit.PARTY
+
+
+@pytest.mark.parametrize("deviation", [0.1, 1e6])
+def test_noise_leaves_finite_topics(deviation: float) -> None:
+    model, documents, rng = NMF(n_topics=3), planted(), np.random.default_rng(1)
+    state = model.start(VOCABULARY, rng)
+    for _ in range(3):
+        total = {name: found + rng.normal(0, deviation, found.shape) for name, found in sums(model, state, documents).items()}
+        state = model.update(state, Answer(total, deviation=deviation))
+    assert all(np.isfinite(array).all() for array in state.values())
+    assert np.isfinite(model.log_likelihood(state, documents, documents)).all()
+    if deviation == 0.1:
+        shares = model.infer(state, documents)
+        assert np.mean([len(set(shares[t::3].argmax(axis=1))) for t in range(3)]) < 2
