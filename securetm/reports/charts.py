@@ -8,8 +8,8 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Sequence
-from itertools import groupby, pairwise
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from securetm.data_classes import dataclass
@@ -70,7 +70,41 @@ def in_terminal(figure: Figure, width: int, height: int = 10) -> str:
     room = max(width - margin - 1, 10)
     cells = enumerate(_cells(figure, across, up, room, height))
     rows = [f"{labels.get(n, ''):>{margin - 1}} {'┤' if n in labels else '│'}{row}".rstrip() for n, row in cells]
-    edge, marks = ["─"] * room, [" "] * (room + margin + 8)  # of the lower axis
+    head = " " * (margin - 1) + figure.y
+    return "\n".join((head, *rows, *_ground(across, margin, room), " " * margin + f" {figure.x}", *_legend(figure, margin)))
+
+
+def _cells(figure: Figure, across: Axis, up: Axis, width: int, height: int) -> list[str]:
+    grid = [[0] * width for _ in range(height)]
+    for order, line in enumerate(figure.curves):
+        on, off = _GAPS[order % len(_GAPS)]
+        for count, (x, y) in enumerate(_trace(line, across, up, 2 * width - 1, 4 * height - 4)):
+            if count % (on + off) < on:
+                # the lowest mark lies in the middle of the last row, as the labels do
+                grid[y // 4][x // 2] |= _DOTS[x % 2][y % 4]
+    text = [[chr(0x2800 + bits) if bits else " " for bits in row] for row in grid]
+    if figure.marked is not None:
+        at, value = figure.marked
+        text[round((1 - up.share(value)) * (height - 1))][round(across.share(at) * (width - 1))] = _MARK
+    return ["".join(row) for row in text]
+
+
+def _trace(line: Curve, across: Axis, up: Axis, width: int, height: int) -> Iterator[tuple[int, int]]:
+    """Every dot of a curve, without gaps; the first row of dots is on top."""
+    places = [(across.share(x) * width, 2 + (1 - up.share(y)) * height) for x, y in line.points if math.isfinite(y)]
+    last: tuple[int, int] | None = None
+    for (x0, y0), (x1, y1) in pairwise(places):
+        steps = max(1, math.ceil(max(abs(x1 - x0), abs(y1 - y0))))
+        for step in range(steps + 1):
+            dot = (round(x0 + (x1 - x0) * step / steps), round(y0 + (y1 - y0) * step / steps))
+            if dot != last:
+                yield dot
+            last = dot
+
+
+def _ground(across: Axis, margin: int, room: int) -> tuple[str, str]:
+    """The lower axis and its marks."""
+    edge, marks = ["─"] * room, [" "] * (room + margin + 8)
     for tick in across.ticks():
         place = round(across.share(tick) * (room - 1))
         edge[place] = "┬"
@@ -78,35 +112,15 @@ def in_terminal(figure: Figure, width: int, height: int = 10) -> str:
         begin = min(max(margin + 1 + place - len(text) // 2, 0), margin + 1 + room - len(text))
         if all(mark == " " for mark in marks[max(begin - 1, 0) : begin + len(text) + 1]):
             marks[begin : begin + len(text)] = text
-    samples, lines = ("⠤⠤⠤⠤", "⠤⠄⠠⠤", "⠄⠄⠄⠄", "⠤⠤⠤ "), figure.curves if len(figure.curves) > 1 else ()
-    legend = [f"{samples[n % len(samples)]}  {line.name}" for n, line in enumerate(lines)]
-    legend += [f"{_MARK}     {figure.mark}"] if figure.marked is not None else []
-    ground = (" " * margin + "└" + "".join(edge), "".join(marks).rstrip(), " " * margin + f" {figure.x}")
-    return "\n".join((" " * (margin - 1) + figure.y, *rows, *ground, *(" " * (margin + 1) + row for row in legend)))
+    return " " * margin + "└" + "".join(edge), "".join(marks).rstrip()
 
 
-def _cells(figure: Figure, across: Axis, up: Axis, width: int, height: int) -> list[str]:
-    grid = [[0] * width for _ in range(height)]
-    for order, line in enumerate(figure.curves):
-        on, off = _GAPS[order % len(_GAPS)]
-        # the lowest mark lies in the middle of the last row, as the labels do
-        heights = 4 * height - 4
-        places = [
-            (across.share(x) * (2 * width - 1), 2 + (1 - up.share(y)) * heights) for x, y in line.points if math.isfinite(y)
-        ]
-        dots: list[tuple[int, int]] = []  # every dot of the curve, without gaps; the first row of dots is on top
-        for (x0, y0), (x1, y1) in pairwise(places):
-            steps = max(1, math.ceil(max(abs(x1 - x0), abs(y1 - y0))))
-            dots += [(round(x0 + (x1 - x0) * n / steps), round(y0 + (y1 - y0) * n / steps)) for n in range(steps + 1)]
-        for count, (dot, _) in enumerate(groupby(dots)):
-            if count % (on + off) < on:
-                x, y = dot
-                grid[y // 4][x // 2] |= _DOTS[x % 2][y % 4]
-    text = [[chr(0x2800 + bits) if bits else " " for bits in row] for row in grid]
-    if figure.marked is not None:
-        at, value = figure.marked
-        text[round((1 - up.share(value)) * (height - 1))][round(across.share(at) * (width - 1))] = _MARK
-    return ["".join(row) for row in text]
+def _legend(figure: Figure, margin: int) -> list[str]:
+    samples = ("⠤⠤⠤⠤", "⠤⠄⠠⠤", "⠄⠄⠄⠄", "⠤⠤⠤ ")
+    lines = figure.curves if len(figure.curves) > 1 else ()
+    named = [f"{samples[n % len(samples)]}  {line.name}" for n, line in enumerate(lines)]
+    marked = [f"{_MARK}     {figure.mark}"] if figure.marked is not None else []
+    return [" " * (margin + 1) + row for row in (*named, *marked)]
 
 
 # ---- the page ------------------------------------------------------------------------------------------------------
@@ -210,6 +224,7 @@ def _dots(axes: Any, points: Sequence[tuple[float, float]], radius: float) -> No
 
 
 def _inline(drawn: str) -> str:
+    """What stands within the drawing, with the page's own letters and colours, and places to a tenth of a pixel."""
     begin = drawn.index("</defs>", drawn.index("<style")) + len("</defs>")
     inner = re.sub(_NEEDLESS, "", drawn[begin : drawn.rindex("</svg>")], flags=re.DOTALL)
     inner = re.sub(r'="[^"]*"', lambda found: re.sub(r"(\.\d)\d+", r"\1", found[0]).replace("\n", ""), inner)

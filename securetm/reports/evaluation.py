@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
-from securetm.quality.evaluation import FREQUENCIES, Evaluation
+from securetm.quality.evaluation import FREQUENCIES, Compared, Evaluation, Row
 from securetm.quality.judged_topics import CONTROLS
 from securetm.reports.document import Cell, Paragraph, Table, Words, items
 from securetm.reports.terminal import show
@@ -25,42 +25,57 @@ _SAID = (
 
 def show_evaluation(found: Evaluation, documents: str, to: Console) -> None:
     """Every figure beside its controls, the comparison with another model, and what is not there and why."""
-    missing, above = list[tuple[str, str]](), ""
-    for row in found.rows:  # outside the table a title that stands under another is not indented
-        under = row.title.startswith(" ")
-        if row.needs:
-            missing.append((row.needs, f"{above} with {row.title.strip()}" if under else row.title))
-        above = above if under else row.title
+    missing = [(row.needs, title) for row, title in zip(found.rows, _titles(found.rows), strict=True) if row.needs]
     missing += [(one.needs, f"difference of {one.title}") for one in found.compared if one.needs]
     reasons = dict.fromkeys(why for why, _ in missing)
     not_measured = [f"{', '.join(title for other, title in missing if other == why)}: {why}" for why in reasons]
-    differences: list[tuple[Cell, ...]] = []
-    for one in found.compared:
-        if not one.needs:
-            apart, own, other = one.difference, _figure(one.mine), _figure(one.other)
-            shown = Words(f"{apart.value:+.3g} [{apart.low:+.3g}, {apart.high:+.3g}]", "strong" if apart.sure else "")
-            differences.append((one.title, own, other, (shown,), f"{apart.chance:.3f}", f"{one.documents:,}"))
-    caption = "Paired bootstrap over documents. A difference is sure (bold) where its interval leaves zero out."
-    heads, title = ("", "this", "other", "difference", "chance", "documents"), "Difference of the two on the same documents"
-    compared = [Table(heads, tuple(differences), caption, title, numeric=range(1, 6))] if found.compared else []
+    compared = [compared_table([one for one in found.compared if not one.needs])] if found.compared else []
     judged = Paragraph(f"{counted(len(found.topics), 'topic')} of {found.topics.name}, judged {documents}")
     measured = [row for row in found.rows if row.measured is not None]
     controls = [name for name in CONTROLS if any(name in row.controls for row in measured)]
     rows: list[tuple[str, ...]] = []
     for row in measured:
         beside = (_figure(row.controls.get(name)) for name in controls)
-        value, ends, measure = "", "", row.measured
-        if measure is not None:
-            value = _figure(measure.value)
-            if measure.low is not None and measure.high is not None and math.isfinite(measure.low):
-                ends = f"{_figure(measure.low)}–{_figure(measure.high)}"
-        whole = f"≥ {row.range.split()[0]}" if row.range.endswith("or more") else row.range.replace(" to ", "…")
-        rows.append((row.title, value, ends, *beside, f"{_ARROWS[row.better]} {whole}"))
+        value = _figure(row.measured.value) if row.measured else ""
+        rows.append((row.title, value, _ends(row), *beside, f"{_ARROWS[row.better]} {_short(row.range)}"))
         if FREQUENCIES in row.controls:
             rows.append((f"  {FREQUENCIES}", _figure(row.controls[FREQUENCIES]), "", *[""] * len(controls), ""))
     columns = ("figure", "value", "95 % interval", *(name.replace(" ", "\n") for name in controls), "range")
     figures = Table(columns, tuple(rows), _SAID, numeric=range(1, len(columns) - 1), whole=range(len(columns) - 1))
     show((judged, figures, *compared, *items(not_measured, "Not measured")), to)
+
+
+def _titles(rows: Sequence[Row]) -> Iterator[str]:
+    """The title of each figure, as it is said outside the table, where one that stands under another is indented."""
+    above = ""
+    for row in rows:
+        under = row.title.startswith(" ")
+        yield f"{above} with {row.title.strip()}" if under else row.title
+        above = above if under else row.title
+
+
+def compared_table(rows: Sequence[Compared]) -> Table:
+    """The differences of two models on the same documents."""
+    caption = "Paired bootstrap over documents. A difference is sure (bold) where its interval leaves zero out."
+    cells: list[tuple[Cell, ...]] = []
+    for one in rows:
+        apart, own, other = one.difference, _figure(one.mine), _figure(one.other)
+        shown = Words(f"{apart.value:+.3g} [{apart.low:+.3g}, {apart.high:+.3g}]", "strong" if apart.sure else "")
+        cells.append((one.title, own, other, (shown,), f"{apart.chance:.3f}", f"{one.documents:,}"))
+    columns, title = ("", "this", "other", "difference", "chance", "documents"), "Difference of the two on the same documents"
+    return Table(columns, tuple(cells), caption, title, numeric=range(1, 6))
+
+
+def _short(ends: str) -> str:
+    """The range in few characters."""
+    return f"≥ {ends.split()[0]}" if ends.endswith("or more") else ends.replace(" to ", "…")
+
+
+def _ends(row: Row) -> str:
+    found = row.measured
+    if found is None or found.low is None or found.high is None or not math.isfinite(found.low):
+        return ""
+    return f"{_figure(found.low)}–{_figure(found.high)}"
 
 
 def _figure(value: float | None) -> str:

@@ -117,13 +117,7 @@ def over_time_table(
     over_time: TopicsByDate, topics: Sequence[Sequence[str]], labels: Mapping[int, str], width: int = 80
 ) -> Table:
     """A row for each topic: its line of bars, from its least to its largest share, and when that is."""
-    # at most so many stretches of time: neighbouring periods are averaged over their documents
-    several = -(-len(over_time.periods) // max(_LEAST, width - _BESIDE)) or 1
-    starts = np.arange(0, len(over_time.periods), several)
-    weights = over_time.documents[:, None]
-    sums = np.add.reduceat(np.nan_to_num(over_time.shares) * weights, starts) if len(starts) else over_time.shares
-    counts = np.add.reduceat(over_time.documents, starts)[:, None] if len(starts) else weights
-    each: Array = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    each = merged_periods(over_time, max(_LEAST, width - _BESIDE))
     documents = counted(int(over_time.documents.sum()), "document")
     if not len(each):
         return Table((), (), title=f"Topics by {over_time.period}: no document has a known word")
@@ -133,13 +127,10 @@ def over_time_table(
     caption = f"A bar is a topic's share of the documents at that time; the highest is its most. No bar: no document.{merged}"
     rows = []
     for place, words in enumerate(topics):
-        shares = each[:, place]  # one character for each, from none to the largest of them
-        heights = np.rint(np.nan_to_num(shares) / max(float(np.nanmax(shares)), 1e-12) * (len(_BARS) - 1)).astype(int)
-        line = "".join(_NO_DOCUMENT if share != share else _BARS[high] for share, high in zip(shares, heights, strict=True))
         peak = int(np.nanargmax(over_time.shares[:, place]))
         most = f"{over_time.shares[peak, place]:.0%}"
         named = labels.get(place) or " ".join(words[:3])
-        rows.append((str(place + 1), named, line, most, over_time.periods[peak]))
+        rows.append((str(place + 1), named, line_of_bars(each[:, place]), most, over_time.periods[peak]))
     columns, title = ("", "topic", ends, "most", "in"), f"Topics by {over_time.period}, {documents}"
     return Table(columns, tuple(rows), caption, title, numeric=(0, 3), whole=(2, 3, 4))
 
@@ -161,6 +152,24 @@ def labels_table(by_label: TopicsByLabel, topics: Sequence[Sequence[str]], label
     return Table(("label", "documents", "topics"), tuple(rows), caption, "Topics by label", numeric=(1,), whole=(1,))
 
 
+def merged_periods(over_time: TopicsByDate, most: int) -> Array:
+    """The shares of at most so many stretches of time, by topic: neighbouring periods are averaged over their documents."""
+    several = -(-len(over_time.periods) // most) or 1
+    starts = np.arange(0, len(over_time.periods), several)
+    weights = over_time.documents[:, None]
+    sums = np.add.reduceat(np.nan_to_num(over_time.shares) * weights, starts) if len(starts) else over_time.shares
+    counts = np.add.reduceat(over_time.documents, starts)[:, None] if len(starts) else weights
+    means: Array = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    return means
+
+
+def line_of_bars(shares: Array) -> str:
+    """One character for each share, from none to the largest of them."""
+    most = max(float(np.nanmax(shares)), 1e-12)
+    heights = np.rint(np.nan_to_num(shares) / most * (len(_BARS) - 1)).astype(int)
+    return "".join(_NO_DOCUMENT if share != share else _BARS[height] for share, height in zip(shares, heights, strict=True))
+
+
 _CAPTION = (
     "Moved: the Hellinger distance between a topic's words then and now, from 0 (the same) to 1 (no word in common). Words "
     "are those that came into its ten heaviest, or left them."
@@ -168,6 +177,7 @@ _CAPTION = (
 
 
 def moved_table(moved: Sequence[Mapping[str, Any]], topics: Sequence[Sequence[str]], labels: Mapping[int, str]) -> Table:
+    """A row for each topic: how far it moved, and which words came and went."""
     rows = tuple(
         (
             str(row["topic"] + 1),
