@@ -256,8 +256,11 @@ def test_documents_that_name_their_parties_keep_them_and_their_language(tmp_path
         assert tomllib.loads(securetm(*few).json["plan"])["vocabulary"]["file"] == "sl"  # too few words would be found
     notes.write_text("party,text\n" + "p1,a knee in a cast\n" * 50 + f"p2,{posts * 30}\n", "utf-8")  # one long post
     one = securetm("choose", *SIZES, *FEARS, "--corpus", str(notes), "--json")
-    assert "--language sl" in one.err
-    assert tomllib.loads(one.json["plan"])["tokeniser"]["stop_words"] == "english"
+    assert "Slovenian" not in one.err
+    notes.write_text("party,text\n" + f"p1,the knee is in a cast\np2,{posts}\np3,{posts}\n" * 20, "utf-8")  # a third is not
+    some = securetm("choose", *SIZES, *FEARS, "--corpus", str(notes), "--json")
+    assert "--language sl" in some.err
+    assert tomllib.loads(some.json["plan"])["tokeniser"]["stop_words"] == "english"
 
 
 def test_who_holds_the_documents_is_told_how_long_they_are_and_no_plan_is(tmp_path: Path) -> None:

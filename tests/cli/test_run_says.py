@@ -128,10 +128,10 @@ def test_posts_in_another_language_give_topics_of_its_words_with_no_option(
     assert own.code == 0, own.err
 
 
-def test_under_a_budget_a_language_is_taken_that_no_single_document_decides(
+def test_under_a_budget_a_language_is_taken_that_each_third_of_the_documents_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The plan of a run tells its readers the language, and why it may: half of the documents show it as the others do."""
+    """The plan of a run tells its readers the language, and that it counts as public."""
     monkeypatch.chdir(tmp_path)
     Path("words.txt").write_text("cesto\nšolo\nbazen\npes\njagode\n", encoding="utf-8")
     begun = "run --corpus documents.jsonl --topics 2 --profile dp-central --rounds 1 --no-comparison --start plain --out"
@@ -148,9 +148,12 @@ def test_under_a_budget_a_language_is_taken_that_no_single_document_decides(
     assert "read as Slovenian, so its stop words are taken, and the plan says so" in said
     (line,) = (line for line in plan.splitlines() if line.startswith("stop_words"))
     assert 'stop_words = "sl"' in line
-    assert "everybody who gets the plan learns" in line
+    assert "the plan takes that for public" in line
     one = [" ".join(slovenian), *["a cast of the knee", "valve and artery"] * 200]  # one long post
     said, plan = run("one", one)
+    assert "Slovenian" not in said
+    assert 'stop_words = "english"' in plan
+    said, plan = run("some", [text for post in slovenian for text in (post, post, "a cast of knee valve and artery")])
     assert "the plan takes stop words of English" in said
     assert 'stop_words = "english"' in plan
     Path("documents.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in slovenian), encoding="utf-8")
